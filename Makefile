@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Needs Python 3.10 or newer and make. Everything else goes into .venv, once; `make PYTHON=...` picks another Python.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
+TORCH := -c constraints/torch-cpu.txt
+TOOLS := -c constraints/tools.txt
+
+# 3.11 first: the Python the demo's figures in README.md were measured with.
+CANDIDATES := python3.11 python3 python3.12 python3.13 python3.10
+USABLE := import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types docs clean
+
+help:
+	@echo 'make demo    a small GRPO training, traced: the step table and a run folder (a few minutes the first time)'
+	@echo 'make test    all tests'
+	@echo 'make lint    ruff and the import contracts'
+	@echo 'make types   pyright'
+	@echo 'make docs    the generated pages and rules/schema.json, and a check of every link'
+	@echo 'make clean   removes .venv, caches and build output; keeps lens-runs/'
+
+demo: $(VENV)/.has-demo
+	@echo '$$ lens-instrument python examples/run_grpo.py'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" lens-instrument python examples/run_grpo.py
+
+test: $(VENV)/.has-dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.has-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/.has-dev
+	$(BIN)/pyright
+
+# Writes what is out of date; with CI set, changes nothing and fails instead.
+docs: $(VENV)/.has-dev
+	$(BIN)/python docs/build.py $(if $(CI),--check)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/pyvenv.cfg:
+	@for python in $(or $(PYTHON),$(CANDIDATES)); do \
+	  if "$$python" -c '$(USABLE)' 2>/dev/null; then \
+	    echo "creating $(VENV) with $$python"; exec "$$python" -m venv $(VENV); \
+	  fi; \
+	done; \
+	echo 'no usable Python among: $(or $(PYTHON),$(CANDIDATES)) (3.10 or newer, with its venv module)' >&2; exit 1
+
+$(VENV)/.has-demo: pyproject.toml constraints/torch-cpu.txt $(VENV)/pyvenv.cfg
+	@echo 'installing lens-auto and torch into $(VENV)'
+	@$(PIP) install $(TORCH) -e '.[demo]'
+	@touch $@
+
+$(VENV)/.has-dev: pyproject.toml constraints/torch-cpu.txt constraints/tools.txt $(VENV)/pyvenv.cfg
+	@echo 'installing lens-auto, torch and the test tools into $(VENV)'
+	@$(PIP) install $(TORCH) $(TOOLS) -e '.[dev]'
+	@touch $(VENV)/.has-demo $@

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every test may count on: an environment without settings of ours or of the machine's own run."""
+
+import os
+
+import pytest
+
+# A test run may itself be traced, scheduled by SLURM or exporting somewhere; none of that is the test's business.
+OURS = ('LENS_', 'NEMO_RL_OTEL_', 'NEMO_GYM_OTEL_', 'NEMO_LENS_', 'OTEL_', 'SLURM_', 'TORCHELASTIC_')
+RANKS = ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'MASTER_ADDR', 'MASTER_PORT', 'TRACEPARENT', 'TRACESTATE')
+
+
+@pytest.fixture(autouse=True)
+def _no_inherited_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(OURS) or name in RANKS:
+            monkeypatch.delenv(name)
