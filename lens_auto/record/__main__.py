@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m lens_auto.record FILE...` prints journal segments, one record a line, for people."""
+
+from __future__ import annotations
+
+import sys
+
+from lens_auto.record import format as form
+from lens_auto.record import reader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lens_auto.record.reader import Record
+
+_KINDS = {
+    form.HEADER: ('header', ('format', 'resource', 'wall', 'time', 'boot_id', 'pid', 'start_ticks', 'segment', 'flags')),
+    form.OPENED: ('opened', ('span', 'trace', 'parent', 'time', 'name', 'rule', 'attributes', 'links')),
+    form.ENDED: (
+        'ended',
+        ('span', 'trace', 'parent', 'time', 'ns', 'name', 'rule', 'status', 'attributes', 'links', 'events'),
+    ),
+    form.POINT: ('point', ('time', 'name', 'instrument', 'unit', 'value', 'attributes', 'rule', 'trace', 'span')),
+    form.LOG: ('log', ('time', 'severity', 'body', 'attributes', 'trace', 'span')),
+    form.ANCHOR: ('anchor', ('wall', 'time')),
+    form.RESOURCE: ('resource', ('time', 'attributes')),
+    form.REPORT: ('report', ('time', 'what', 'fields')),
+}
+
+
+def show(record: Record) -> str:
+    """One record as a line: its kind, then field=value, ids in hex, what is empty left out.
+
+    Args:
+        record: A record of `format`.
+    """
+    kind, fields = _KINDS.get(record[0], ('unknown', ()))
+    parts = [f'{kind:<8}']
+    for field, value in zip(fields, record[1:], strict=False):
+        if value is None or (field in ('parent', 'trace', 'span') and not value):
+            continue
+        if field in ('span', 'parent'):
+            value = f'{value:016x}'
+        elif field == 'trace':
+            value = f'{value:032x}'
+        parts.append(f'{field}={value!r}' if isinstance(value, (str, dict, tuple)) else f'{field}={value}')
+    return ' '.join(parts)
+
+
+def main(arguments: list[str]) -> int:
+    """Print the segments named; 1 when one could not be read.
+
+    Args:
+        arguments: Paths of segments, or of folders of them.
+    """
+    if not arguments or arguments[0] in ('-h', '--help'):
+        print('usage: python -m lens_auto.record FILE|FOLDER...\n\nprints the records of journal segments, one a line')
+        return 0 if arguments else 2
+    failed = 0
+    for argument in arguments:
+        for path in reader.segments(argument) or [argument]:
+            try:
+                records = reader.read(path)
+            except (OSError, reader.ForeignSegment) as problem:
+                print(f'lens_auto.record: {problem}', file=sys.stderr)
+                failed = 1
+                continue
+            print(f'# {path}')
+            for record, _ in records:
+                print(show(record))
+    return failed
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

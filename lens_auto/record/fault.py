@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one fail-open boundary: what an unexpected error of ours comes to.
+
+Every entry from user code into ours catches at its edge and calls `Faults.take`. The site is disabled in this process,
+the fault counted and journalled once per place with its type and our own frames (no message: it may quote user data).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+FRAMES = 6
+
+
+class Faults:
+    """Counts faults and reports each place once.
+
+    Attributes:
+        count: Faults so far in this process.
+    """
+
+    __slots__ = ('_report', '_seen', 'count')
+
+    def __init__(self, report: Callable[[str, dict[str, Any]], None]):
+        """Args:
+        report: Journals one REPORT record; what it raises is counted and dropped, there is nowhere further to go.
+        """
+        self._report = report
+        self._seen: set[tuple[str, str]] = set()
+        self.count = 0
+
+    def take(self, where: str, key: str, error: BaseException) -> None:
+        """Count a fault and journal the first of its kind.
+
+        Args:
+            where: The part that failed: 'enter', 'leave', 'attribute', 'patch', 'finder', ...
+            key: The rule's key, '' when no rule is concerned.
+            error: What was raised.
+        """
+        self.count += 1
+        place = (where, key)
+        if place in self._seen:
+            return
+        self._seen.add(place)
+        try:
+            self._report(
+                'fault',
+                {
+                    'key': key,
+                    'where': where,
+                    'type': type(error).__qualname__,
+                    'frames': frames(error),
+                    'count': self.count,
+                },
+            )
+        except Exception:  # the journal itself failed: the count is all that is left
+            self.count += 1
+
+
+def frames(error: BaseException) -> str:
+    """The last frames of a traceback as `file:line function`, innermost last; code only, no values.
+
+    Args:
+        error: An exception with its traceback.
+    """
+    found: list[str] = []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        found.append(f'{code.co_filename.rpartition("/")[2]}:{trace.tb_lineno} {code.co_name}')
+        trace = trace.tb_next
+    return ' < '.join(reversed(found[-FRAMES:]))

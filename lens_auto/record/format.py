@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The journal's records: what each tuple holds, and how it is framed in a segment.
+
+A segment is a file `<host>-<pid>-<start ticks>-<n>.jnl`. It is a row of frames: four bytes of length (little endian), then
+`marshal.dumps(record, 2)`. The payload is stored before its length, so a length of 0 is the end of what is there.
+marshal version 2 reads the same on every Python we run on, holds ints of any size, and costs a third of a JSON encoder.
+It is not safe against a hostile file: readers take only files of their own user from a 0700 folder.
+
+Times are CLOCK_MONOTONIC nanoseconds (one clock for all processes of a node); ids are ints, 0 meaning none.
+"""
+
+from __future__ import annotations
+
+FORMAT = 1
+MARSHAL_VERSION = 2
+SUFFIX = '.jnl'
+
+# (HEADER, FORMAT, resource, wall_ns, mono_ns, boot_id, pid, start_ticks, n, flags): first record of every segment.
+HEADER = 0
+# (OPENED, span_id, trace_id, parent_id, t0, name, key, attributes | None, links | None)
+OPENED = 1
+# (ENDED, span_id, trace_id, parent_id, t0, duration_ns, name, key, status, attributes | None, links | None, events | None)
+ENDED = 2
+# (POINT, t, name, instrument, unit, value, attributes | None, key, trace_id, span_id)
+POINT = 3
+# (LOG, t, severity_number, body, attributes | None, trace_id, span_id)
+LOG = 4
+# (ANCHOR, wall_ns, mono_ns): the wall clock again, so that a step of it shows.
+ANCHOR = 5
+# (RESOURCE, t, attributes): merged into the process's resource from here on.
+RESOURCE = 6
+# (REPORT, t, what, fields): the agent about itself; `what` is one of the words below.
+REPORT = 7
+
+# A link is (trace_id, span_id, attributes | None); an event is (t, name, attributes | None).
+STATUS_UNSET = 0
+STATUS_OK = 1
+STATUS_ERROR = 2
+
+PATCHED = 'patched'  # {key, target, state}
+UNPATCHED = 'unpatched'  # {key, target}
+MISSING = 'missing'  # {key, target, reason}
+FAULT = 'fault'  # {key, where, type, frames, count}
+STATS = 'stats'  # {key: [calls, spans, errors, ns, over_budget]}, cumulative since the process began
+DROPPED = 'dropped'  # {records, reason}, cumulative
+SETTINGS = 'settings'  # {field: value}, after a `resource` rule changed them
+STOOD_DOWN = 'stood_down'  # {reason}

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The journal of one process: records stored in memory-mapped segments, where they outlive the process.
+
+A store into a shared mapping is in the page cache at once: SIGKILL, `os._exit` and a fork lose nothing, and there is no
+system call (an `os.write` gives the GIL away, 2-10 ms a record beside one busy thread). Nothing here takes a lock that a
+signal handler or another thread could wait for, and no thread is started.
+"""
+
+from __future__ import annotations
+
+import os
+from _thread import allocate_lock
+from collections import deque
+from errno import EFBIG, ENOSPC
+from marshal import dumps
+from time import monotonic_ns, time_ns
+
+from lens_auto.record import process
+from lens_auto.record.format import ANCHOR, DROPPED, FORMAT, HEADER, MARSHAL_VERSION, REPORT, SUFFIX
+from lens_auto.record.memory import Mapped, map_shared
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lens_auto.record.reader import Record
+
+PAGE = 4096
+FIRST_SEGMENT = 64 * 1024  # most processes never fill it
+SEGMENT = 1024 * 1024
+RESERVE = 512  # kept free at the end of a segment, to say there what was lost when no other can be had
+LONGEST = 64 * 1024  # a record above this is dropped: attributes are bounded, so it can only be a mistake
+WAITING = 10_000  # records kept in memory while no segment can be had
+DISK_SHARE = 0.90  # stop when the file system is this full
+SPOOL_LIMIT = 8 * 1024**3  # bytes of journals on one node, over all processes of the run
+FIRST_RETRY_NS = 50_000_000
+LONGEST_RETRY_NS = 60_000_000_000
+NO_ROOM = 'no room'
+
+
+class Journal:
+    """Appends records to this process's segments; opens the first one at the first record.
+
+    Attributes:
+        dropped: Records that found no room (disk full, file size limit, spool over its share) and no place to wait.
+        flags: What the collector shall know of how this process records.
+        limit: Bytes all journals of the node may take together.
+        opened_at: The process id the current segment belongs to, or 0.
+    """
+
+    __slots__ = (
+        '_end',
+        '_held',
+        '_lock',
+        '_number',
+        '_pos',
+        '_resource',
+        '_retry_at',
+        '_retry_after',
+        '_segment',
+        '_spool',
+        '_stem',
+        '_view',
+        '_waiting',
+        '_words',
+        'dropped',
+        'flags',
+        'limit',
+        'opened_at',
+    )
+
+    def __init__(self, spool: str, resource: Callable[[], dict[str, str | int | float | bool]], limit: int = SPOOL_LIMIT):
+        """Args:
+        spool: The run's folder for journals (0700, made by the launcher).
+        resource: Called once per process, at the first record: what the collector shall know of this process.
+        limit: Bytes all journals of the node may take together.
+        """
+        self._spool = spool
+        self._resource = resource
+        self.limit = limit
+        self.flags: dict[str, bool] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew, without touching what is mapped: what a forked child does with its parent's journal."""
+        # The old mapping is left alone: the child's copy of the address space goes with the child.
+        self._end = 0
+        self._pos = 0
+        self._held = 0
+        self._view = memoryview(b'')
+        self._words = self._view
+        self._segment: tuple[Mapped | None, Mapped | None] = (None, None)
+        self._lock = allocate_lock()
+        self._waiting: deque[bytes] = deque()
+        self._stem = ''
+        self._number = 0
+        self._retry_at = 0
+        self._retry_after = FIRST_RETRY_NS
+        self.opened_at = 0
+        self.dropped = 0
+
+    def put(self, record: Record) -> None:
+        """Store a record; never raises for want of room.
+
+        Args:
+            record: A tuple of `format`, holding plain scalars, strings, tuples and dicts only.
+        """
+        body = dumps(record, MARSHAL_VERSION)
+        # No call from here to the last store: under the GIL neither another thread nor a signal handler gets in between,
+        # so a reader sees the whole record or none of it. (On 3.10 and 3.11 making the slice may collect garbage, and a
+        # finalizer may record. It then writes behind us, and a segment it rolls away stays mapped: hence the two locals.)
+        here = self._pos
+        first = here + 4
+        last = first + len(body)
+        end = last + 3 & -4
+        if end <= self._end:
+            self._pos = end
+            view, words = self._view, self._words
+            view[first:last] = body
+            # One aligned word makes it visible. marshal ignores the zeros that fill it up.
+            words[here >> 2] = end - first
+            return
+        self._put_slowly(body)
+
+    def _put_slowly(self, body: bytes) -> None:
+        if len(body) > LONGEST or len(self._waiting) >= WAITING:
+            self.dropped += 1
+            return
+        self._waiting.append(body)
+        if not self._held:
+            self._store_waiting()
+
+    def _store_waiting(self) -> None:
+        # Whoever holds the lock stores for all. A signal handler that interrupts the holder finds it taken and returns:
+        # waiting for it here would be waiting for ourselves. The lock is a local: after a fork in a handler, the child
+        # has another one.
+        lock = self._lock
+        while self._waiting and lock.acquire(False):
+            try:
+                if not self._drain():
+                    return
+            finally:
+                lock.release()
+
+    def _drain(self) -> bool:
+        """Store what waits; False when there is no room for it. The caller holds the lock."""
+        waiting = self._waiting
+        while waiting:
+            body = waiting[0]
+            if self._pos + len(body) + 8 > self._end:
+                if not self._roll():
+                    return False
+                if self._number > 1 and self._pos + len(body) + 8 > self._end:
+                    # Not the small first segment, so files may be no longer than a few pages: it has no place at all.
+                    waiting.popleft()
+                    self.dropped += 1
+                    continue
+            # The rule of `put`, up to the removal; a handler may have filled the new segment meanwhile, hence the check.
+            here = self._pos
+            first = here + 4
+            last = first + len(body)
+            end = last + 3 & -4
+            if end <= self._end:
+                self._pos = end
+                view, words = self._view, self._words
+                view[first:last] = body
+                words[here >> 2] = end - first
+                waiting.popleft()
+        return True
+
+    def _roll(self) -> bool:
+        """Go on in a new segment; False when none can be had."""
+        now = monotonic_ns()
+        if now < self._retry_at:
+            return False
+        lock = self._lock
+        self._end = 0  # from here on everybody comes the slow way and finds the lock taken
+        try:
+            mapped, pos = self._open_segment()
+        except OSError:
+            self._retry_at = now + self._retry_after
+            self._retry_after = min(2 * self._retry_after, LONGEST_RETRY_NS)
+            self._tell_loss()
+            return False
+        if lock is not self._lock:
+            return False  # a signal handler forked, and this is the child: the segment is its parent's
+        # The segment before the last goes. Not the last one: see `put`.
+        oldest = self._segment[0]
+        self._segment = (self._segment[1], mapped)
+        self._view, self._words = mapped.view, mapped.words
+        self._pos = pos
+        self._end = mapped.size - RESERVE
+        self._retry_after = FIRST_RETRY_NS
+        if oldest is not None:
+            oldest.unmap()
+        if self.dropped:
+            self._waiting.append(self._loss(0))
+        return True
+
+    def _loss(self, waiting: int) -> bytes:
+        return dumps((REPORT, monotonic_ns(), DROPPED, {'records': self.dropped + waiting, 'reason': NO_ROOM}), 2)
+
+    def _tell_loss(self) -> None:
+        """Say in the room reserved at the end of the full segment what would be lost if the process died now."""
+        mapped = self._segment[1]
+        if mapped is None:
+            return
+        body = self._loss(len(self._waiting))
+        here = self._pos
+        if here + len(body) + 8 > mapped.size:
+            return
+        mapped.store(here, body)
+        self._pos = here + 4 + (len(body) + 3 & -4)
+
+    def flush(self) -> None:
+        """Try once more to store what waits, and say what cannot be: the process ends."""
+        if self._waiting:
+            self._retry_at = 0
+            self._store_waiting()
+
+    def hold(self) -> None:
+        """A fork begins: records wait, so that no hook that runs before ours in the child writes into our segment."""
+        if self._end:
+            self._held, self._end = self._end, 0
+
+    def go_on(self) -> None:
+        """The fork is over, and this is the parent."""
+        if self._held:
+            self._end, self._held = self._held, 0
+        self._store_waiting()
+
+    def _open_segment(self) -> tuple[Mapped, int]:
+        pid = os.getpid()
+        started = process.start_ticks()
+        if not self._stem:
+            self._stem = f'{process.hostname()}-{pid}-{started}'
+        size = _allowed(SEGMENT if self._number else FIRST_SEGMENT)
+        self._check_room(size)
+        path, fd = self._create()
+        try:
+            # Never sparse: a store into a hole of a full disk is a SIGBUS.
+            os.posix_fallocate(fd, 0, size)
+            mapped = map_shared(fd, size)
+        except BaseException:
+            os.unlink(path)
+            raise
+        finally:
+            os.close(fd)
+        header = (
+            HEADER,
+            FORMAT,
+            self._resource(),
+            time_ns(),
+            monotonic_ns(),
+            process.boot_id(),
+            pid,
+            started,
+            self._number,
+            self.flags,
+        )
+        self._number += 1
+        self.opened_at = pid
+        pos = mapped.store(0, dumps(header, MARSHAL_VERSION))
+        return mapped, mapped.store(pos, dumps((ANCHOR, time_ns(), monotonic_ns()), MARSHAL_VERSION))
+
+    def _create(self) -> tuple[str, int]:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        while True:
+            path = os.path.join(self._spool, f'{self._stem}-{self._number}{SUFFIX}')
+            try:
+                return path, os.open(path, flags, 0o600)
+            except FileExistsError:
+                self._number += 1  # this process has been another program before it called exec
+
+    def _check_room(self, size: int) -> None:
+        """Raises OSError (ENOSPC) when the disk or the run's share of it is used up."""
+        disk = os.statvfs(self._spool)
+        if disk.f_blocks and disk.f_bavail * disk.f_frsize - size < (1 - DISK_SHARE) * disk.f_blocks * disk.f_frsize:
+            raise OSError(ENOSPC, f'file system of {self._spool} is {DISK_SHARE:.0%} full')
+        used = 0
+        with os.scandir(self._spool) as entries:
+            for entry in entries:
+                if entry.name.endswith(SUFFIX):
+                    try:
+                        used += entry.stat().st_size
+                    except FileNotFoundError:
+                        continue  # the collector has just deleted it
+        if used + size > self.limit:
+            raise OSError(ENOSPC, f'journals in {self._spool} hold {used} bytes, the limit is {self.limit}')
+
+
+def _allowed(size: int) -> int:
+    """The size of a segment under this process's limit of file sizes, in whole pages.
+
+    Asked rather than tried: going over it is a SIGXFSZ, which the program may have a handler for.
+
+    Args:
+        size: The size it should have.
+
+    Raises:
+        OSError: (EFBIG) Not even a page is allowed.
+    """
+    from resource import RLIMIT_FSIZE, getrlimit
+
+    limit = getrlimit(RLIMIT_FSIZE)[0]
+    if 0 <= limit < size:
+        size = limit // PAGE * PAGE
+        if not size:
+            raise OSError(EFBIG, f'files may hold no more than {limit} bytes')
+    return size

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maps a file into memory without keeping a file descriptor.
+
+`mmap.mmap` duplicates the descriptor it is given and closes the number when it goes. After the user's `os.closerange`
+that number may be the user's next file, and we would close it under them. Python 3.13 can leave the descriptor out
+(`trackfd=False`); before that ctypes calls mmap(2) itself (2-4 ms, once, in processes that record).
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class Mapped:
+    """A mapped file.
+
+    Attributes:
+        size: Its length in bytes.
+        view: Its bytes, writable.
+        words: The same memory as 32-bit words: storing one makes no slice and is a single store of the machine.
+    """
+
+    __slots__ = ('_unmap', 'size', 'view', 'words')
+
+    def __init__(self, view: memoryview, unmap: Callable[[], Any]):
+        """Args:
+        view: Its bytes.
+        unmap: Takes it out of the address space; called once the views are released.
+        """
+        self.view = view
+        self.words = view.cast('I')
+        self.size = len(view)
+        self._unmap = unmap
+
+    def store(self, at: int, body: bytes) -> int:
+        """Store a record where nobody else writes.
+
+        Args:
+            at: Its offset, a multiple of 4.
+            body: The record, marshalled.
+
+        Returns:
+            The offset behind it.
+        """
+        length = len(body) + 3 & -4
+        self.view[at + 4 : at + 4 + len(body)] = body
+        self.words[at >> 2] = length
+        return at + 4 + length
+
+    def unmap(self) -> None:
+        """Take it out of the address space."""
+        self.words.release()
+        self.view.release()
+        self._unmap()
+
+
+def map_shared(fd: int, size: int) -> Mapped:
+    """Map the first bytes of a file, shared and writable.
+
+    Args:
+        fd: A descriptor open for reading and writing; the caller closes it.
+        size: Length in bytes; the file must have that many allocated (a store into a hole of a full disk is a SIGBUS).
+
+    Raises:
+        OSError: The file cannot be mapped.
+    """
+    return _map(fd, size)
+
+
+def _map_by_mmap(fd: int, size: int) -> Mapped:
+    import mmap
+
+    if sys.version_info >= (3, 13):
+        mapping = mmap.mmap(fd, size, trackfd=False)
+        return Mapped(memoryview(mapping), mapping.close)
+    # No ctypes in this build. The descriptor kept inside can only be leaked: closing it later may close the user's.
+    mapping = mmap.mmap(fd, size)
+    _kept.append(mapping)
+    return Mapped(memoryview(mapping), bool)
+
+
+_kept: list[Any] = []
+
+
+def _map_by_ctypes(fd: int, size: int) -> Mapped:
+    import os
+
+    try:
+        import ctypes
+    except ImportError:
+        return _map_by_mmap(fd, size)
+    libc = ctypes.CDLL(None, use_errno=True)
+    # Prototypes of our own: setting them on the shared `libc.mmap` would be seen by everybody who uses the same handle.
+    prototype = ctypes.CFUNCTYPE(
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_long,
+        use_errno=True,
+    )
+    read_write, shared = 3, 1
+    address = prototype(('mmap', libc))(None, size, read_write, shared, fd, 0)
+    if address is None or address == ctypes.c_void_p(-1).value:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    view = memoryview((ctypes.c_char * size).from_address(address)).cast('B')
+    release = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)(('munmap', libc))
+    return Mapped(view, lambda: release(address, size))
+
+
+_map = _map_by_mmap if sys.version_info >= (3, 13) else _map_by_ctypes

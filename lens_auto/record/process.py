@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who a process is: host, pid, start time and boot id tell it from every other process there ever was."""
+
+from __future__ import annotations
+
+import os
+
+
+def start_ticks(pid: int | None = None) -> int:
+    """Start time of a process in clock ticks since boot, or 0 where /proc does not say.
+
+    Args:
+        pid: The process; this one by default.
+    """
+    try:
+        with open(f'/proc/{pid or "self"}/stat', 'rb') as stat:
+            # The command name may hold spaces and brackets; the fields are counted from its closing bracket (field 3 on).
+            return int(stat.read().rpartition(b')')[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def boot_id() -> str:
+    """The kernel's random id of this boot, or '' where there is none: a monotonic time means nothing without it."""
+    try:
+        with open('/proc/sys/kernel/random/boot_id') as text:
+            return text.read().strip()
+    except OSError:
+        return ''
+
+
+def hostname() -> str:
+    """The node's name, safe in a file name."""
+    name = os.uname().nodename or 'localhost'
+    return ''.join(c if c.isalnum() or c in '._' else '_' for c in name)
+
+
+def alive(pid: int, started: int) -> bool:
+    """True while the process that had this pid and start time runs (a zombie counts as dead).
+
+    Args:
+        pid: Its process id.
+        started: Its `start_ticks`; 0 is taken to match any process with that pid.
+    """
+    try:
+        with open(f'/proc/{pid}/stat', 'rb') as stat:
+            fields = stat.read().rpartition(b')')[2].split()
+    except OSError:
+        if os.path.isdir('/proc/self'):
+            return False
+        return _answers(pid)
+    return fields[0] not in (b'Z', b'X') and (not started or int(fields[19]) == started)
+
+
+def _answers(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recording state of a process: journal, ids, the run's trace, and how spans open and close."""
+
+from __future__ import annotations
+
+import os
+from time import monotonic_ns
+
+from lens_auto.record import console, resource
+from lens_auto.record.format import ENDED, OPENED, POINT, REPORT, RESOURCE, STATUS_ERROR, STATUS_UNSET
+from lens_auto.record.ids import MASK, root_trace, spans
+from lens_auto.record.journal import Journal
+from lens_auto.record.span import Span, current
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from lens_auto.record.reader import Record
+    from lens_auto.record.span import Attributes, Link
+
+
+ENDED_ALREADY = -1
+NOBODY = -1  # no object has this id
+
+# A module's name is found faster than an attribute, and these two are asked for at both ends of every span.
+_current, _make_current = current.get, current.set
+
+
+class Recorder:
+    """Opens and closes the spans of one process.
+
+    Attributes:
+        journal: Where records go.
+        run_trace: Trace id of the run.
+        run_root: Span id of the run's `lens.run` span.
+        epoch: Counts forks between the launcher's child and this process.
+        printer: Given every finished span and point as well, when this process prints them itself.
+    """
+
+    __slots__ = ('_id', '_tell', '_tell_at', '_tell_every', 'epoch', 'journal', 'printer', 'run_root', 'run_trace')
+
+    def __init__(self, journal: Journal, run_trace: int, run_root: int):
+        """Args:
+        journal: The process's journal.
+        run_trace: 128-bit trace id of the run; 0 when unknown (each contextless span is then a root).
+        run_root: 64-bit id of the run's root span.
+        """
+        self.journal = journal
+        self.run_trace = run_trace
+        self.run_root = run_root
+        self.epoch = 0
+        self.printer: Callable[[Record], None] | None = None
+        self._tell: Callable[[], None] | None = None
+        self._tell_at = 0
+        self._tell_every = 0
+        self._id = spans().__next__
+        os.register_at_fork(before=journal.hold, after_in_parent=journal.go_on, after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        self.epoch += 1
+        self.journal.forget()
+        self._id = spans().__next__
+
+    def on_close(self, tell: Callable[[], None], every: int) -> None:
+        """Have something called now and then, when a span ends: there is no thread here to do it.
+
+        Args:
+            tell: What to call.
+            every: Nanoseconds between two calls, at least.
+        """
+        self._tell, self._tell_every = tell, every
+        self._tell_at = monotonic_ns() + every
+
+    def open(
+        self, site: Any, name: str, key: str, attributes: Attributes | None, root: bool, announce: bool, attach: bool
+    ) -> Span:
+        """Start a span; stored at once when it announces, so that a killed process shows what it was in.
+
+        Args:
+            site: What opened it.
+            name: Span name.
+            key: Rule key.
+            attributes: Plain scalars read so far, or None.
+            root: Start a trace of its own, linked to the run's root and to the enclosing span.
+            announce: Store an opening record (0.5 us); high-volume rules leave it out.
+            attach: Make it current.
+        """
+        span = Span()
+        span.epoch = self.epoch  # before its id: if a signal handler forks now, the child shall not end this span
+        span.span_id = span_id = self._id() & MASK or 1
+        span.site = site
+        span.name = name
+        span.attributes = attributes
+        span.up = up = _current()
+        span.links = None
+        if root:
+            span.trace_id = root_trace(self.run_trace, span_id)
+            span.parent_id = 0
+            span.nest = 1 if up is None else up.nest + 1
+            span.links = self._root_links(up)
+        elif up is None:
+            span.trace_id = self.run_trace or root_trace(0, span_id)
+            span.parent_id = self.run_root
+            span.nest = 1
+        else:
+            span.trace_id = up.trace_id
+            span.parent_id = up.span_id
+            span.nest = up.nest + 1
+        span.events = span.shut = span.late = span.pending = span.outer = None
+        span.raised = 0
+        span.subject = NOBODY
+        span.inside = span
+        span.start = start = monotonic_ns()
+        if announce:
+            self.journal.put(
+                (OPENED, span_id, span.trace_id, span.parent_id, start, name, key, attributes, span.links)
+            )
+        if attach:
+            _make_current(span)
+        return span
+
+    def _root_links(self, up: Span | None) -> tuple[Link, ...]:
+        run: Link = (self.run_trace, self.run_root, {'lens.link': 'run'})
+        if up is None:
+            return (run,)
+        return (run, (up.trace_id, up.span_id, {'lens.link': 'enclosing'}))
+
+    def close(self, span: Span, end: int, key: str, status: int) -> None:
+        """Store the end of a span; the context is the caller's business (`detach`).
+
+        Args:
+            span: The span.
+            end: CLOCK_MONOTONIC nanoseconds.
+            key: Rule key.
+            status: One of `format.STATUS_*`.
+        """
+        if span.shut is not None:
+            for reopen in span.shut:
+                reopen()
+        if span.epoch != self.epoch:
+            return  # opened before a fork, so its end is the parent's to tell; or ended already
+        if span.pending is not None:
+            for inner in span.pending:
+                self._orphan(inner, end)
+        events = span.events
+        record = (
+            ENDED,
+            span.span_id,
+            span.trace_id,
+            span.parent_id,
+            span.start,
+            end - span.start,
+            span.name,
+            key,
+            status,
+            span.attributes,
+            span.links,
+            None if events is None else tuple(events),
+        )
+        self.journal.put(record)
+        span.epoch = ENDED_ALREADY
+        if self.printer is not None:
+            self.printer(record)
+        if end > self._tell_at and self._tell is not None:
+            self._tell_at = end + self._tell_every
+            self._tell()
+
+    def detach(self, span: Span) -> None:
+        """Make the span that enclosed `span` current again; silent when another task or context closes it."""
+        here = _current()
+        if here is span:
+            _make_current(span.up)
+            return
+        # Orphans: spans opened inside it whose end never came (an interval left open by an exception). They end with it.
+        inner = here
+        while inner is not None:
+            if inner is span:
+                self._end_orphans(here, span)
+                _make_current(span.up)
+                return
+            inner = inner.up
+
+    def _end_orphans(self, inner: Span | None, span: Span) -> None:
+        end = monotonic_ns()
+        while inner is not None and inner is not span:
+            self._orphan(inner, end)
+            inner = inner.up
+
+    def _orphan(self, span: Span, end: int) -> None:
+        if span.epoch == ENDED_ALREADY:
+            return
+        span.attributes = {**(span.attributes or {}), 'lens.orphaned': True}
+        self.close(span, end, span.site.key, STATUS_UNSET)
+
+    def point(self, site: Any, name: str, instrument: str, unit: str, value: float, attributes: Attributes | None) -> None:
+        """Store a metric point.
+
+        Args:
+            site: What read it (its `key` is the rule's).
+            name: Metric name.
+            instrument: 'gauge', 'counter' (value is the increment) or 'histogram' (value is one observation).
+            unit: UCUM unit, '' for none.
+            value: The number.
+            attributes: Its labels, or None.
+        """
+        up = _current()
+        trace_id, span_id = (0, 0) if up is None else (up.trace_id, up.span_id)
+        record = (POINT, monotonic_ns(), name, instrument, unit, value, attributes, site.key, trace_id, span_id)
+        self.journal.put(record)
+        if self.printer is not None:
+            self.printer(record)
+
+    def resource(self, attributes: Attributes) -> None:
+        """Add attributes to what the collector knows of this process."""
+        self.journal.put((RESOURCE, monotonic_ns(), attributes))
+
+    def report(self, what: str, fields: Attributes) -> None:
+        """Store a word of the agent about itself (see `format`)."""
+        self.journal.put((REPORT, monotonic_ns(), what, fields))
+
+
+def exception_event(error: BaseException, at: int) -> tuple[int, str, Attributes]:
+    """The event of an exception: its type and where in the program it was raised; never its message.
+
+    Names are those of OpenTelemetry's semantic conventions (`exception.*`, `code.*`).
+
+    Args:
+        error: The exception, with its traceback.
+        at: CLOCK_MONOTONIC nanoseconds.
+    """
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__qualname__}'
+    attributes: Attributes = {'exception.type': name[:256]}
+    trace = error.__traceback__
+    if trace is not None:
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        code = trace.tb_frame.f_code
+        attributes['code.file.path'] = code.co_filename[-256:]
+        attributes['code.line.number'] = trace.tb_lineno or 0
+        attributes['code.function.name'] = code.co_name[:256]
+    return at, 'exception', attributes
+
+
+def is_error(error: BaseException) -> bool:
+    """False for exceptions that steer control flow rather than report a failure."""
+    if isinstance(error, (StopIteration, StopAsyncIteration, GeneratorExit)):
+        return False
+    if isinstance(error, SystemExit):
+        return error.code not in (None, 0)
+    # By name: neither asyncio nor ray is imported for this. AsyncioActorExit is how Ray ends an async actor.
+    return not any(base.__name__ in ('CancelledError', 'AsyncioActorExit') for base in type(error).__mro__)
+
+
+def status_of(error: BaseException) -> int:
+    """The span status an exception stands for."""
+    return STATUS_ERROR if is_error(error) else STATUS_UNSET
+
+
+def start(environ: dict[str, str]) -> Recorder:
+    """The recorder of this process, from the launcher's variables.
+
+    Args:
+        environ: `os.environ`.
+
+    Raises:
+        KeyError, ValueError: LENS_SPOOL or LENS_RUN_ROOT is missing or malformed.
+    """
+    trace, _, root = environ['LENS_RUN_ROOT'].partition('-')
+    journal = Journal(environ['LENS_SPOOL'], lambda: resource.describe(os.environ))
+    recorder = Recorder(journal, int(trace, 16), int(root, 16))
+    if console.prints_here(environ):
+        journal.flags['prints'] = True
+        names = {'service.name': environ.get('LENS_SERVICE_NAME', ''), 'nemo.run.id': environ.get('LENS_RUN_ID', '')}
+        recorder.printer = console.Printer(lambda: {**names, **resource.describe(os.environ)})
+    return recorder
