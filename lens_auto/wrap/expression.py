@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads values by the expressions of a rule: trees made by the launcher, turned into closures here. There is no `eval`.
+
+Operands are plain scalars, strings, lists, tuples, dicts, numpy arrays and CPU tensors. A tensor on a device is never
+read (that would wait for the device): the reader raises `Unreadable`, the attribute is left out and counted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from lens_auto.wrap.frame import local
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
+
+    Tree = tuple[Any, ...]
+    Reader = Callable[['Scope'], Any]
+
+LONGEST_TEXT = 256
+
+
+class Unreadable(Exception):
+    """The value is not there, lives on a device, or is of no kind an attribute can hold."""
+
+
+class Scope:
+    """What an expression can see at one call of a site.
+
+    Attributes:
+        args: The call's arguments in the order of the function's parameters (`*args` a tuple, `**kwargs` a dict).
+        result: What the function returned; None before.
+        frame: The caller's frame, or None when no reader needs it. Dropped right after reading.
+        label: The label of a timer call.
+        key: The metric key of a logger call.
+    """
+
+    __slots__ = ('args', 'frame', 'key', 'label', 'result')
+
+    def __init__(self, args: tuple[Any, ...], frame: FrameType | None = None, label: str | None = None):
+        """Args:
+        args: See the class.
+        frame: See the class.
+        label: See the class.
+        """
+        self.args = args
+        self.frame = frame
+        self.label = label
+        self.result: Any = None
+        self.key: str | None = None
+
+
+def uses(tree: Tree, root: str) -> bool:
+    """True when a tree reads from a root ('result', 'frame', 'arg', 'self', 'caller').
+
+    Args:
+        tree: An expression tree.
+        root: A root's name.
+    """
+    if tree[0] == 'c':
+        return False
+    if tree[0] == root:
+        return True
+    return any(_uses(part, root) for part in tree[1:])
+
+
+def _uses(part: Any, root: str) -> bool:
+    if not isinstance(part, tuple) or not part:
+        return False
+    if isinstance(part[0], tuple):
+        return any(_uses(inner, root) for inner in part)
+    return uses(part, root)
+
+
+def constant(tree: Tree) -> bool:
+    """True when a tree's value cannot change between calls.
+
+    Args:
+        tree: An expression tree.
+    """
+    return tree[0] == 'c' or (tree[0] == 'fmt' and all(constant(part) for part in tree[1]))
+
+
+def reader(tree: Tree, names: tuple[str, ...], variables: dict[str, dict[str, Any]], extra: str | None = None) -> Reader:
+    """The closure that reads a tree's value from a `Scope`; raises `Unreadable` or what the operands raise.
+
+    Args:
+        tree: An expression tree of the plan.
+        names: The function's parameters, in the order of `Scope.args`.
+        variables: The rule file's `vars`.
+        extra: Name of the `**kwargs` parameter, if any: `arg.x` falls back to it.
+    """
+
+    def sub(inner: Tree) -> Reader:
+        return reader(inner, names, variables, extra)
+
+    op = tree[0]
+    if op == 'c':
+        value = tree[1]
+        return lambda scope: value
+    if op == 'arg':
+        return _argument(tree[1], names, extra)
+    if op in _ROOTS:
+        return _ROOTS[op]
+    if op == 'frame':
+        name = tree[1]
+        return lambda scope: _frame_local(scope, name)
+    if op == 'env':
+        name = tree[1]
+        return lambda scope: os.environ[name]
+    if op == 'caller':
+        return _caller_module if tree[1] == 'module' else _caller_function
+    if op == 'var':
+        return _variable(variables[tree[1]], sub)
+    if op == '.':
+        return _attribute(sub(tree[1]), tree[2])
+    if op == '[]':
+        whole, index = sub(tree[1]), sub(tree[2])
+        return lambda scope: plain(whole(scope))[plain(index(scope))]
+    if op == 'call':
+        function, arguments = _FUNCTIONS[tree[1]], [sub(part) for part in tree[2]]
+        return lambda scope: function(*[argument(scope) for argument in arguments])
+    if op == 'fmt':
+        parts = [sub(part) for part in tree[1]]
+        return lambda scope: ''.join([text(part(scope)) for part in parts])
+    return _operator(op, [sub(part) for part in tree[1:]])
+
+
+def _operator(op: str, operands: list[Reader]) -> Reader:
+    first = operands[0]
+    if op == 'neg':
+        return lambda scope: -number(first(scope))
+    if op == 'not':
+        return lambda scope: not plain(first(scope))
+    second = operands[1]
+    if op == 'and':
+        return lambda scope: plain(first(scope)) and plain(second(scope))
+    if op == 'or':
+        return lambda scope: plain(first(scope)) or plain(second(scope))
+    apply = _BINARY[op]
+    return lambda scope: apply(plain(first(scope)), plain(second(scope)))
+
+
+def _argument(name: str, names: tuple[str, ...], extra: str | None) -> Reader:
+    if name in names:
+        index = names.index(name)
+        return lambda scope: scope.args[index]
+    if extra is None:
+        raise Unreadable(f'no parameter named {name}')
+    rest = names.index(extra)
+    return lambda scope: scope.args[rest][name]
+
+
+def _variable(variable: dict[str, Any], sub: Callable[[Tree], Reader]) -> Reader:
+    value, table, default = sub(variable['value']), variable.get('map'), variable.get('default')
+    if table is None:
+        return value
+    return lambda scope: table.get(text(value(scope)), default)
+
+
+def _frame_local(scope: Scope, name: str) -> Any:
+    if scope.frame is None:
+        raise Unreadable('no caller frame')
+    return local(scope.frame, name)
+
+
+def _caller_module(scope: Scope) -> Any:
+    return '' if scope.frame is None else scope.frame.f_globals.get('__name__', '')
+
+
+def _caller_function(scope: Scope) -> Any:
+    return '' if scope.frame is None else scope.frame.f_code.co_name
+
+
+def _attribute(whole: Reader, name: str) -> Reader:
+    def read(scope: Scope) -> Any:
+        value = whole(scope)
+        # Configuration is as often a dict as an object: in a plain dict the key is meant, never a method of dict.
+        return value[name] if type(value) is dict else getattr(value, name)
+
+    return read
+
+
+def text(value: Any) -> str:
+    """A value inside a name or a table look-up.
+
+    Args:
+        value: A scalar.
+    """
+    return str(plain(value))[:LONGEST_TEXT]
+
+
+def plain(value: Any) -> Any:
+    """A value with tensors and numpy scalars turned into Python's own; containers as they are.
+
+    Args:
+        value: Anything an expression met.
+
+    Raises:
+        Unreadable: It lives on a device, or is a tensor of more than one element.
+    """
+    kind = type(value)
+    if kind is int or kind is float or kind is str or kind is bool or value is None:
+        return value
+    package = kind.__module__.partition('.')[0]
+    if package == 'torch' and hasattr(value, 'device'):
+        return _on_cpu(value).item() if value.numel() == 1 else _on_cpu(value)
+    if package == 'numpy' and getattr(value, 'ndim', 0) == 0 and hasattr(value, 'item'):
+        return value.item()
+    return value
+
+
+def _on_cpu(tensor: Any) -> Any:
+    """A tensor that can be read without waiting for a device; raises `Unreadable` for any other.
+
+    Args:
+        tensor: A torch tensor, perhaps a fake or wrapped one.
+    """
+    torch: Any = sys.modules.get('torch')
+    if tensor.device.type != 'cpu' or torch is None or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        raise Unreadable(f'{type(tensor).__name__} on {tensor.device.type}')
+    return tensor.detach()
+
+
+def scalar(value: Any) -> str | int | float | bool:
+    """A value an attribute can hold: bool, int of 64 bits, float, or text of at most 256 characters.
+
+    Args:
+        value: Anything.
+
+    Raises:
+        Unreadable: It is none of these.
+    """
+    kind = type(value)
+    if kind is str:
+        return value if len(value) <= LONGEST_TEXT else value[:LONGEST_TEXT]
+    if kind is float or kind is bool:
+        return value
+    if kind is not int:
+        value = plain(value)
+        # Subclasses (numpy.float64, str enums) become the plain type: marshal would write a numpy scalar as bytes.
+        for base in (bool, int, float, str):
+            if isinstance(value, base):
+                value = base(value)
+                break
+        else:
+            raise Unreadable(type(value).__name__)
+        if not isinstance(value, int) or isinstance(value, bool):
+            return value if not isinstance(value, str) else value[:LONGEST_TEXT]
+    if -(1 << 63) <= value < 1 << 63:
+        return value
+    return str(value)[:LONGEST_TEXT]
+
+
+def number(value: Any) -> int | float:
+    """A number, from a scalar, a one-element tensor or a numpy scalar.
+
+    Args:
+        value: Anything.
+
+    Raises:
+        Unreadable: It is no number (a bool is none here).
+    """
+    found = plain(value)
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        raise Unreadable(type(found).__name__)
+    return found
+
+
+def _total(value: Any) -> int | float:
+    kind = type(value)
+    if kind.__module__.partition('.')[0] in ('torch', 'numpy') and hasattr(value, 'sum'):
+        return number((_on_cpu(value) if hasattr(value, 'device') and hasattr(value, 'detach') else value).sum())
+    return sum(_total(part) if isinstance(part, (list, tuple)) else number(part) for part in value)
+
+
+def _count(value: Any) -> int:
+    kind = type(value)
+    if kind.__module__.partition('.')[0] == 'torch':
+        return int(value.numel())
+    if kind.__module__.partition('.')[0] == 'numpy':
+        return int(value.size)
+    return sum(_count(part) if isinstance(part, (list, tuple)) else 1 for part in value)
+
+
+def _mean(value: Any) -> float:
+    return _total(value) / _count(value)
+
+
+def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: function(*[plain(value) for value in values])
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    'len': len,
+    'min': _plainly(min),
+    'max': _plainly(max),
+    'int': _plainly(int),
+    'float': _plainly(float),
+    'str': text,
+    'round': _plainly(round),
+    'total': _total,
+    'mean': _mean,
+    'count': _count,
+}
+
+_ROOTS: dict[str, Reader] = {
+    'self': lambda scope: scope.args[0],
+    'result': lambda scope: scope.result,
+    'label': lambda scope: scope.label,
+    'key': lambda scope: scope.key,
+}
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    '+': lambda a, b: a + b,
+    '-': lambda a, b: a - b,
+    '*': lambda a, b: a * b,
+    '/': lambda a, b: a / b,
+    '//': lambda a, b: a // b,
+    '%': lambda a, b: a % b,
+    '<': lambda a, b: a < b,
+    '<=': lambda a, b: a <= b,
+    '>': lambda a, b: a > b,
+    '>=': lambda a, b: a >= b,
+    '==': lambda a, b: a == b,
+    '!=': lambda a, b: a != b,
+}

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads one local of a caller's frame, and leaves no trace of having looked.
+
+Before Python 3.13 `frame.f_locals` is a dict that the frame keeps, with a reference to every local: a batch the caller
+deletes would live on in it. So the dict is emptied again, unless somebody else holds it (the caller's own `locals()`
+gave out the very same dict) or a debugger is at work in that frame.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+OPTIMIZED = 0x1  # CO_OPTIMIZED: the code of a function; a module's or class body's locals are its namespace itself
+# References to a snapshot nobody but its frame holds: the frame's, our variable's, the argument's of getrefcount.
+UNSHARED = 3
+FARTHEST = 12
+
+
+def local(frame: FrameType, name: str) -> Any:
+    """The value of a local (or, failing that, global) name in a frame.
+
+    Args:
+        frame: A frame further up this thread's stack.
+        name: The variable.
+
+    Raises:
+        KeyError: There is no such name.
+    """
+    code = frame.f_code
+    if not code.co_flags & OPTIMIZED:
+        return frame.f_locals[name]
+    if name not in code.co_varnames and name not in code.co_cellvars and name not in code.co_freevars:
+        return frame.f_globals[name]
+    if sys.version_info >= (3, 13):
+        return frame.f_locals[name]
+    return _read_and_clear(frame, name)
+
+
+def _read_and_clear(frame: FrameType, name: str) -> Any:
+    snapshot = frame.f_locals
+    try:
+        return snapshot[name]
+    finally:
+        if sys.getrefcount(snapshot) <= UNSHARED and frame.f_trace is None:
+            snapshot.clear()
+
+
+def caller(frame: FrameType, passing: frozenset[tuple[str, str]]) -> FrameType:
+    """The nearest frame from `frame` outward that does not just pass the call on; the outermost one looked at otherwise.
+
+    Args:
+        frame: Where to start.
+        passing: (module, function name) of code that only passes a call on: a timer's own methods. contextlib always does.
+    """
+    for _ in range(FARTHEST):
+        if not passes(frame, passing) or frame.f_back is None:
+            return frame
+        frame = frame.f_back
+    return frame
+
+
+def passes(frame: FrameType, passing: frozenset[tuple[str, str]]) -> bool:
+    """True when a frame only passes a call on.
+
+    Args:
+        frame: A frame.
+        passing: See `caller`.
+    """
+    module = frame.f_globals.get('__name__')
+    return module == 'contextlib' or (module, frame.f_code.co_name) in passing

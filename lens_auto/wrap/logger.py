@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the metrics a program logs, as it logs them: a tee on `log_metrics(dict, step, prefix)`."""
+
+from __future__ import annotations
+
+from lens_auto.wrap.expression import Scope, Unreadable, number, reader, scalar, text
+from lens_auto.wrap.glob import matches
+from lens_auto.wrap.site import Figures, Site
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lens_auto.record.fault import Faults
+    from lens_auto.record.recorder import Recorder
+    from lens_auto.wrap.code import Signature
+    from lens_auto.wrap.expression import Reader
+
+# Names such dicts go by, in the order they are looked for when the rule names none.
+_METRICS = ('metrics', 'data', 'logs', 'values', 'stats', 'scalars')
+
+
+class LoggerSite(Site):
+    """A logging function whose dict argument holds metrics."""
+
+    __slots__ = ('_entries', '_metrics', '_prefix', '_prefixes', '_signature')
+
+    def __init__(
+        self,
+        rule: dict[str, Any],
+        figures: Figures,
+        recorder: Recorder,
+        faults: Faults,
+        owned_by: type | None,
+        signature: Signature,
+        variables: dict[str, Any],
+    ):
+        """Args:
+        rule, figures, recorder, faults, owned_by: See `Site`.
+        signature: The function's parameters.
+        variables: The rule file's `vars`.
+
+        Raises:
+            ValueError: The function has no parameter of the name the rule gives.
+        """
+        super().__init__(rule, None, figures, recorder, faults, frozenset(), owned_by)
+        self._signature = signature
+        self._metrics = _index(signature, rule['metrics_arg'], _METRICS)
+        self._prefix = _index(signature, rule['prefix_arg'], ('prefix',))
+        self._prefixes: tuple[str, ...] | None = rule['prefixes']
+        names, extra = signature.names, signature.extra
+        self._entries: list[tuple[str, bool, Reader, str, str, list[tuple[str, Reader]]]] = [
+            (
+                pattern,
+                '*' in pattern or '?' in pattern,
+                reader(entry['name'], names, variables, extra),
+                entry['instrument'],
+                entry['unit'] or '',
+                [(name, reader(tree, names, variables, extra)) for name, tree in entry['attributes'].items()],
+            )
+            for pattern, entry in rule['metrics'].items()
+        ]
+
+    def told(self, args: tuple[Any, ...]) -> None:
+        """A logging call begins: record the metrics the rule maps.
+
+        Args:
+            args: The call's arguments.
+        """
+        self.figures.calls += 1
+        if self._owned_by is not None and not self._owns(args):
+            return
+        metrics = args[self._metrics] if self._metrics is not None else _first_dict(args)
+        if not isinstance(metrics, dict):
+            return
+        if self._prefixes is not None:
+            prefix = args[self._prefix] if self._prefix is not None else ''
+            if (prefix or '') not in self._prefixes:
+                return
+        scope = Scope(args)
+        done: set[str] = set()
+        for pattern, glob, name_of, instrument, unit, attributes in self._entries:
+            keys = [k for k in metrics if isinstance(k, str) and matches(pattern, k)] if glob else [pattern]
+            for key in keys:
+                if key in metrics:
+                    self._record(scope, key, metrics[key], name_of, instrument, unit, attributes, done)
+
+    def _record(
+        self,
+        scope: Scope,
+        key: str,
+        value: Any,
+        name_of: Reader,
+        instrument: str,
+        unit: str,
+        attributes: list[tuple[str, Reader]],
+        done: set[str],
+    ) -> None:
+        scope.key = key
+        try:
+            found = number(value)
+            name = text(name_of(scope))
+        except (Unreadable, AttributeError, KeyError, IndexError, TypeError):
+            self.figures.unread += 1
+            return
+        # Several keys may feed one metric (its name changed between versions): the first that is there wins.
+        if name in done:
+            return
+        labels: dict[str, Any] = {}
+        self.read(attributes, scope, labels)
+        self._recorder.point(self, name, instrument, unit, scalar(found), labels or None)  # type: ignore[arg-type]
+        done.add(name)
+        self.figures.spans += 1
+
+
+def _index(signature: Signature, named: str | None, usual: tuple[str, ...]) -> int | None:
+    if named is not None:
+        if named not in signature.names:
+            raise ValueError(f'no parameter named {named}')
+        return signature.names.index(named)
+    return next((signature.names.index(name) for name in usual if name in signature.names), None)
+
+
+def _first_dict(args: tuple[Any, ...]) -> Any:
+    return next((value for value in args if isinstance(value, dict)), None)

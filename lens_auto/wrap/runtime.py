@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sys.modules['_lens_rt']`: what the code put around functions calls. Present only while the process records.
+
+Every function here is an entry from user code into ours, so each is a fail-open boundary: an unexpected error disables
+the site, is counted and journalled once, and never reaches the caller.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from lens_auto.record.span import current
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any
+
+    from lens_auto.record.fault import Faults
+    from lens_auto.record.span import Span
+    from lens_auto.wrap.site import Site
+
+NAME = '_lens_rt'
+
+
+class Runtime:
+    """The sites of this process, by key, and the calls our code makes.
+
+    Attributes:
+        sites: Site by key; one that is off or disabled is not in it.
+        module: What `sys.modules` holds while the process records. A plain module with plain functions: their look-up is
+            cached by the interpreter, where a method of a subclass would cost a bound method a call.
+    """
+
+    __slots__ = ('_disable', '_faults', 'module', 'sites')
+
+    def __init__(self, faults: Faults, disable: Callable[[str], None]):
+        """Args:
+        faults: The process's fault count.
+        disable: Takes a site out of the process, by key.
+        """
+        self.sites: dict[str, Site] = {}
+        self._faults = faults
+        self._disable = disable
+        self.module = ModuleType(NAME, 'Runtime of lens-auto; see lens_auto.wrap.runtime.')
+        self.module.__dict__.update(_around(self.sites, self._failed), **_told(self.sites, self._failed))
+        self.module.__dict__.update(_generator(self._failed))
+        self.is_compiling = bool
+
+    @property
+    def is_compiling(self) -> Callable[[], bool]:
+        """True while torch traces; the builtin `bool` (always false, 12 ns) until torch is imported."""
+        return self.module.is_compiling
+
+    @is_compiling.setter
+    def is_compiling(self, ask: Callable[[], bool]) -> None:
+        self.module.__dict__['is_compiling'] = ask
+
+    def install(self) -> None:
+        """Make the process record."""
+        sys.modules[NAME] = self.module
+
+    def remove(self) -> None:
+        """Stop recording in this process; code in place falls through to the original."""
+        if sys.modules.get(NAME) is self.module:
+            del sys.modules[NAME]
+
+    def _failed(self, where: str, key: str, error: Exception, span: Span | None = None) -> None:
+        if span is not None and current.get() is span:
+            current.set(span.up)
+        if isinstance(error, RecursionError):
+            # The program is at its own limit: this call goes unrecorded, the site is not to blame.
+            return
+        self._faults.take(where, key, error)
+        self._disable(key)
+
+
+def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, Any]:
+    """What code around a call or a generator calls: `enter` or `begin`, then `leave` or `fail`."""
+    site_of = sites.get
+
+    def enter(key: str, args: tuple[Any, ...]) -> Span | None:
+        """A call begins; its span becomes current. None when it is not recorded."""
+        site = site_of(key)
+        if site is None:
+            return None
+        try:
+            return site.open(args, True)
+        except Exception as error:
+            failed('enter', key, error)
+            return None
+
+    def begin(key: str, args: tuple[Any, ...]) -> Span | None:
+        """A generator begins; its span is current only while its body runs."""
+        site = site_of(key)
+        if site is None:
+            return None
+        try:
+            return site.open(args, False)
+        except Exception as error:
+            failed('enter', key, error)
+            return None
+
+    def leave(span: Span, result: Any) -> None:
+        """The call returned."""
+        try:
+            span.site.leave(span, result)
+        except Exception as error:
+            failed('leave', span.site.key, error, span)
+        except BaseException:  # KeyboardInterrupt is the program's; the span has ended all the same
+            span.site.cut(span)
+            raise
+
+    def fail(span: Span) -> None:
+        """The call raised; called from the `except` clause."""
+        try:
+            error = sys.exc_info()[1]
+            if error is not None:
+                span.site.fail(span, error)
+        except Exception as problem:
+            failed('leave', span.site.key, problem, span)
+        except BaseException:
+            span.site.cut(span)
+            raise
+
+    return {'enter': enter, 'begin': begin, 'leave': leave, 'fail': fail}
+
+
+def _told(sites: dict[str, Any], failed: Callable[..., None]) -> dict[str, Any]:
+    """What code before or after a call calls."""
+
+    def before(key: str, args: tuple[Any, ...]) -> None:
+        """A call that a site wants to be told of begins."""
+        site = sites.get(key)
+        if site is None:
+            return
+        try:
+            site.told(args)
+        except Exception as error:
+            failed('enter', key, error)
+
+    def after(key: str, args: tuple[Any, ...], result: Any) -> None:
+        """A call that a site wants to be told of has returned. The key's last letter says which of its functions."""
+        site = sites.get(key)
+        if site is None:
+            return
+        try:
+            if key[-1] == 's':
+                site.started(args, result)
+            elif key[-1] == 'e':
+                site.stopped(args, result)
+            elif key[-1] == 'l':
+                site.lapped(args, result)
+            else:
+                site.returned(args, result)
+        except Exception as error:
+            failed('leave', key, error)
+
+    return {'before': before, 'after': after}
+
+
+def _generator(failed: Callable[..., None]) -> dict[str, Any]:
+    """What code around a generator calls besides: `step` and `rest` around each run of its body."""
+
+    def step(span: Span) -> None:
+        """A generator's body goes on: what was current inside it at its last yield is so again."""
+        try:
+            span.outer = current.get()
+            current.set(span.inside)
+        except Exception as error:
+            failed('step', span.site.key, error)
+
+    def rest(span: Span) -> None:
+        """A generator has yielded (or ended): the context is its consumer's again."""
+        try:
+            span.inside = current.get()
+            current.set(span.outer)
+            span.outer = None
+        except Exception as error:
+            failed('step', span.site.key, error)
+
+    def steps(span: Span, generator: Any) -> Steps:
+        """An iterator over a generator, with the span current while its body runs and never across a yield."""
+        return Steps(step, rest, span, generator)
+
+    return {'step': step, 'rest': rest, 'steps': steps}
+
+
+class Steps:
+    """What `yield from` runs for a wrapped generator: send, throw and close, each with the context attached."""
+
+    __slots__ = ('_generator', '_rest', '_span', '_step')
+
+    def __init__(self, step: Callable[[Span], None], rest: Callable[[Span], None], span: Span, generator: Any):
+        """Args:
+        step: Called before the body runs.
+        rest: Called after.
+        span: The generator's span.
+        generator: The original generator.
+        """
+        self._step = step
+        self._rest = rest
+        self._span = span
+        self._generator = generator
+
+    def __iter__(self) -> Steps:
+        return self
+
+    def __next__(self) -> Any:
+        self._step(self._span)
+        try:
+            return next(self._generator)
+        finally:
+            self._rest(self._span)
+
+    def send(self, value: Any) -> Any:
+        """See `generator.send`."""
+        self._step(self._span)
+        try:
+            return self._generator.send(value)
+        finally:
+            self._rest(self._span)
+
+    def throw(self, kind: Any, value: BaseException | None = None, trace: TracebackType | None = None) -> Any:
+        """See `generator.throw`; `yield from` passes one argument or three, depending on the Python version."""
+        self._step(self._span)
+        try:
+            if value is None and trace is None:
+                return self._generator.throw(kind)
+            return self._generator.throw(kind, value, trace)
+        finally:
+            self._rest(self._span)
+
+    def close(self) -> None:
+        """See `generator.close`."""
+        self._step(self._span)
+        try:
+            self._generator.close()
+        finally:
+            self._rest(self._span)

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A site: one rule at one place of this process, with its readers compiled and its figures counted."""
+
+from __future__ import annotations
+
+from sys import _getframe
+from time import monotonic_ns
+
+from lens_auto.record.format import STATUS_UNSET
+from lens_auto.record.recorder import exception_event, is_error, status_of
+from lens_auto.record.span import Span, current
+from lens_auto.wrap.expression import LONGEST_TEXT, Scope, Unreadable, constant, reader, scalar, text, uses
+from lens_auto.wrap.frame import caller
+from lens_auto.wrap.glob import matches
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+    from lens_auto.record.fault import Faults
+    from lens_auto.record.recorder import Recorder
+    from lens_auto.wrap.code import Patch, Signature
+    from lens_auto.wrap.expression import Reader, Tree
+
+# Spans nested deeper than this in one context are not recorded: the site's original code is put back until the deepest
+# recorded span ends, so that a recursive function keeps its depth (a call through us costs two Python frames).
+DEEPEST = 64
+UNLIMITED = -1
+_current, _make_current = current.get, current.set
+# Frames between a site's `open` and the caller of the wrapped function: open, runtime.enter, our code, caller.
+CALLER = 3
+
+
+class Figures:
+    """What a rule did in this process, over all its sites.
+
+    Attributes:
+        calls: Calls seen.
+        spans: Spans or points recorded.
+        errors: Spans that ended with an error.
+        nanoseconds: Time inside the spans.
+        over: Calls not recorded because the budget was spent, or the nesting too deep.
+        unread: Attributes left out (not there, on a device, of no recordable kind).
+        left: Spans the budget still allows, UNLIMITED without one.
+    """
+
+    __slots__ = ('calls', 'errors', 'left', 'nanoseconds', 'over', 'spans', 'unread')
+
+    def __init__(self, budget: int | None):
+        """Args:
+        budget: Spans this process may record for the rule, or None.
+        """
+        self.calls = self.spans = self.errors = self.nanoseconds = self.over = self.unread = 0
+        self.left = UNLIMITED if budget is None else budget
+
+    def row(self) -> list[int]:
+        """As journalled: calls, spans, errors, ns, over budget, unread."""
+        return [self.calls, self.spans, self.errors, self.nanoseconds, self.over, self.unread]
+
+
+class Readers:
+    """The name and attributes of a span, as closures over one function's parameters.
+
+    Attributes:
+        name: The span's name where it is always the same, else None.
+        name_of: Reads the name.
+        plain: Where the name is always the same and every attribute is an argument as it is: names with indices. No scope
+            is made then, which is half the cost of reading. None otherwise.
+        early: Attributes read when the span opens.
+        late: Attributes read from the result, when it ends.
+        fixed: Attributes that are always the same, or None.
+        frame: True when some reader looks at the caller's frame.
+    """
+
+    __slots__ = ('early', 'fixed', 'frame', 'late', 'name', 'name_of', 'plain')
+
+    def __init__(
+        self,
+        rule: dict[str, Any],
+        group: str | None,
+        bucket: str | None,
+        signature: Signature | None,
+        variables: dict[str, Any],
+    ):
+        """Args:
+        rule: The part of the plan that holds `name` and `attributes`.
+        group: The rule's span group.
+        bucket: Its goodput bucket.
+        signature: The parameters of the function; None when there is none (a label's readers without arguments).
+        variables: The rule file's `vars`.
+        """
+        names = signature.names if signature is not None else ()
+        extra = signature.extra if signature is not None else None
+        tree: Tree = rule['name']
+        self.name_of: Reader = reader(tree, names, variables, extra)
+        self.name = text(self.name_of(Scope(()))) if constant(tree) else None
+        fixed: dict[str, Any] = {}
+        if group is not None:
+            fixed['lens.group'] = group
+        if bucket is not None:
+            fixed['rl.bucket'] = bucket
+        self.early: list[tuple[str, Reader]] = []
+        self.late: list[tuple[str, Reader]] = []
+        trees = [tree, *(v['value'] for v in variables.values())]
+        for attribute, value in rule['attributes'].items():
+            if constant(value):
+                fixed[attribute] = scalar(reader(value, names, variables, extra)(Scope(())))
+                continue
+            trees.append(value)
+            read = reader(value, names, variables, extra)
+            (self.late if uses(value, 'result') else self.early).append((attribute, read))
+        self.fixed = fixed or None
+        self.plain = _plain(rule['attributes'], names) if self.name is not None else None
+        self.frame = any(uses(value, root) for value in trees for root in ('frame', 'caller'))
+
+
+class Site:
+    """One rule at one function; the base of the kinds in this folder.
+
+    Attributes:
+        key: The rule's key.
+        figures: Its counts, shared by all sites of the rule.
+        patches: What was put in place for it.
+    """
+
+    __slots__ = (
+        '_allowed',
+        '_announce',
+        '_faults',
+        '_only_from',
+        '_owned_by',
+        '_passing',
+        '_readers',
+        '_recorder',
+        '_root',
+        '_shut',
+        'figures',
+        'key',
+        'patches',
+    )
+
+    def __init__(
+        self,
+        rule: dict[str, Any],
+        readers: Readers | None,
+        figures: Figures,
+        recorder: Recorder,
+        faults: Faults,
+        passing: frozenset[tuple[str, str]] = frozenset(),
+        owned_by: type | None = None,
+    ):
+        """Args:
+        rule: The compiled rule.
+        readers: Its name and attributes; None for kinds that have none of their own.
+        figures: The rule's counts in this process.
+        recorder: The process's recorder.
+        faults: The process's fault count.
+        passing: (module, function name) of code whose frames only pass the call on.
+        owned_by: Record only calls whose first argument is an instance (or subclass) of this class: the function is
+            inherited, and the rule names the subclass.
+        """
+        self.key: str = rule['key']
+        self.figures = figures
+        self.patches: list[Patch] = []
+        self._recorder = recorder
+        self._faults = faults
+        self._readers = readers
+        self._root: bool = rule['root']
+        self._announce: bool = rule['announce']
+        self._only_from: tuple[str, ...] | None = rule['only_from']
+        self._allowed: dict[str, bool] = {}
+        self._passing = passing
+        self._owned_by = owned_by
+        self._shut = 0
+
+    def open(self, args: tuple[Any, ...], attach: bool) -> Span | None:
+        """A span for a call that begins, or None when this call is not recorded.
+
+        Args:
+            args: The call's arguments, in the order of the function's parameters.
+            attach: Make the span current.
+        """
+        figures = self.figures
+        figures.calls += 1
+        if not figures.left:
+            figures.over += 1
+            return None
+        up = _current()
+        if up is not None and up.nest >= DEEPEST:
+            figures.over += 1
+            self._shut_under(up)
+            return None
+        readers = self._readers
+        assert readers is not None
+        frame = None
+        if self._only_from is not None or readers.frame:
+            frame = caller(_getframe(CALLER), self._passing)
+            if self._only_from is not None and not self.allows(frame):
+                return None
+        if self._owned_by is not None and not self._owns(args):
+            return None
+        return self._start(readers, args, frame, None, attach, up, self._root, self._announce)
+
+    def _owns(self, args: tuple[Any, ...]) -> bool:
+        owner = self._owned_by
+        assert owner is not None
+        if not args:
+            return False
+        first = args[0]
+        return issubclass(first, owner) if isinstance(first, type) else isinstance(first, owner)
+
+    def allows(self, frame: FrameType) -> bool:
+        """True when the rule's `only_from` names the module of a frame.
+
+        Args:
+            frame: The caller's.
+        """
+        if self._only_from is None:
+            return True
+        module = frame.f_globals.get('__name__', '')
+        allowed = self._allowed.get(module)
+        if allowed is None:
+            allowed = self._allowed[module] = any(matches(pattern, module) for pattern in self._only_from)
+        return allowed
+
+    def _start(
+        self,
+        readers: Readers,
+        args: tuple[Any, ...],
+        frame: FrameType | None,
+        label: str | None,
+        attach: bool,
+        up: Span | None,
+        root: bool,
+        announce: bool,
+    ) -> Span | None:
+        name = readers.name
+        attributes = readers.fixed
+        late = None
+        plain = readers.plain
+        if plain is None or name is None:
+            scope = Scope(args, frame, label)
+            if name is None:
+                name = self._name(readers, scope)
+            if readers.early:
+                attributes = {} if attributes is None else attributes.copy()
+                self.read(readers.early, scope, attributes)
+            scope.frame = None
+            if readers.late:
+                late = (readers.late, scope)
+        elif plain:
+            attributes = {} if attributes is None else attributes.copy()
+            for attribute, index in plain:
+                value = args[index]
+                kind = type(value)
+                if kind is str and len(value) <= LONGEST_TEXT or kind is float or kind is bool:
+                    attributes[attribute] = value
+                else:
+                    self._convert(attribute, value, attributes)
+        subject = id(args[0]) if args else 0
+        # The same span seen twice: an override and, through super(), the method it overrides, both named by rules.
+        if up is not None and up.subject == subject and up.name == name and up.site is not self:
+            return None
+        span = self._recorder.open(self, name, self.key, attributes, root, announce, attach)
+        span.subject = subject
+        span.late = late
+        if self.figures.left > 0:
+            self.figures.left -= 1
+        return span
+
+    def _convert(self, attribute: str, value: Any, into: dict[str, Any]) -> None:
+        try:
+            into[attribute] = scalar(value)
+        except RecursionError:
+            raise
+        except (Unreadable, AttributeError, TypeError):
+            self.figures.unread += 1
+        except Exception as error:
+            self.figures.unread += 1
+            self._faults.take('attribute', self.key, error)
+
+    def _name(self, readers: Readers, scope: Scope) -> str:
+        try:
+            return text(readers.name_of(scope))
+        except RecursionError:
+            raise
+        except Exception as error:
+            self._faults.take('name', self.key, error)
+            return self.key
+
+    def read(self, readers: list[tuple[str, Reader]], scope: Scope, into: dict[str, Any]) -> None:
+        """Read attributes; one that cannot be read is left out and counted.
+
+        Args:
+            readers: Attribute names with their readers.
+            scope: What they see.
+            into: Where the values go.
+        """
+        for attribute, read in readers:
+            try:
+                into[attribute] = scalar(read(scope))
+            except RecursionError:
+                raise
+            except (Unreadable, AttributeError, KeyError, IndexError, TypeError):
+                self.figures.unread += 1
+            except Exception as error:
+                self.figures.unread += 1
+                self._faults.take('attribute', self.key, error)
+
+    def leave(self, span: Span, result: Any) -> None:
+        """End a span whose call returned.
+
+        Args:
+            span: From `open`.
+            result: What it returned.
+        """
+        end = monotonic_ns()
+        figures = self.figures
+        figures.spans += 1
+        figures.nanoseconds += end - span.start
+        if _current() is span:
+            _make_current(span.up)
+        else:
+            self._recorder.detach(span)
+        if span.late is not None:
+            readers, scope = span.late
+            scope.result = result
+            span.attributes = dict(span.attributes or {})
+            self.read(readers, scope, span.attributes)
+        self._recorder.close(span, end, self.key, STATUS_UNSET)
+
+    def fail(self, span: Span, error: BaseException) -> None:
+        """End a span whose call raised.
+
+        Args:
+            span: From `open`.
+            error: What it raised.
+        """
+        end = monotonic_ns()
+        figures = self.figures
+        figures.spans += 1
+        figures.nanoseconds += end - span.start
+        self._recorder.detach(span)
+        if is_error(error):
+            figures.errors += 1
+            if span.raised != id(error):
+                span.events = [*(span.events or ()), exception_event(error, end)]
+            if span.up is not None:
+                # On its way out it passes the enclosing spans: they get the status, not the event again.
+                span.up.raised = id(error)
+        self._recorder.close(span, end, self.key, status_of(error))
+
+    def cut(self, span: Span) -> None:
+        """End a span whose end was cut short by an exception on its way to the program (KeyboardInterrupt).
+
+        Args:
+            span: From `open`.
+        """
+        self._recorder.detach(span)
+        if span.epoch >= 0:
+            self._recorder.close(span, monotonic_ns(), self.key, STATUS_UNSET)
+
+    def _shut_under(self, up: Span) -> None:
+        if self._shut:
+            return
+        shut = [patch for patch in self.patches if patch.shut()]
+        if not shut:
+            return
+        self._shut += 1
+        if up.shut is None:
+            up.shut = []
+        up.shut.append(lambda: self._reopen(shut))
+
+    def _reopen(self, shut: list[Patch]) -> None:
+        self._shut -= 1
+        for patch in shut:
+            patch.reopen()
+
+
+def _plain(attributes: dict[str, Tree], names: tuple[str, ...]) -> tuple[tuple[str, int], ...] | None:
+    read = [(attribute, tree) for attribute, tree in attributes.items() if not constant(tree)]
+    if not all(tree[0] == 'arg' and tree[1] in names for _, tree in read):
+        return None
+    return tuple((attribute, names.index(tree[1])) for attribute, tree in read)
