@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rule is patched where in this process: puts sites in place as modules execute, and takes them out again."""
+
+from __future__ import annotations
+
+from lens_auto.hook.resolve import Unresolved, resolve
+from lens_auto.hook.sites import Builder
+from lens_auto.hook.when import reason_off
+from lens_auto.record.format import MISSING, PATCHED, UNPATCHED
+from lens_auto.wrap.code import Unwrappable
+from lens_auto.wrap.expression import Unreadable
+from lens_auto.wrap.site import Figures
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from lens_auto.record.fault import Faults
+    from lens_auto.record.recorder import Recorder
+    from lens_auto.wrap.runtime import Runtime
+    from lens_auto.wrap.site import Site
+
+
+class Wanted:
+    """One target of one rule.
+
+    Attributes:
+        rule: The compiled rule.
+        part: What the target is to the rule: '' (function, logger, resource), 'with', 'start', 'stop' or 'lap'.
+        qualname: The name inside the module.
+        keys: Runtime keys of the sites in place for it; empty while it is not patched.
+    """
+
+    __slots__ = ('keys', 'module', 'part', 'qualname', 'rule')
+
+    def __init__(self, rule: dict[str, Any], part: str, module: str, qualname: str):
+        """Args:
+        rule, part, qualname: See the class.
+        module: The module that holds it.
+        """
+        self.rule = rule
+        self.part = part
+        self.module = module
+        self.qualname = qualname
+        self.keys: list[str] = []
+
+
+def targets(rule: dict[str, Any]) -> list[Wanted]:
+    """All targets of a rule, in the order of the file.
+
+    Args:
+        rule: A compiled rule.
+    """
+    found = [Wanted(rule, '', module, name) for module, name in rule.get('targets', ())]
+    found += [Wanted(rule, 'with', module, name) for module, name in rule.get('with', ())]
+    for module, start, stop in rule.get('pair', ()):
+        found += [Wanted(rule, 'start', module, start), Wanted(rule, 'stop', module, stop)]
+    for part in ('start', 'stop', 'lap'):
+        found += [Wanted(rule, part, module, name) for module, name in rule.get(part, ())]
+    return found
+
+
+class Patches:
+    """The rules of the plan against the modules of this process."""
+
+    def __init__(
+        self,
+        plan: dict[str, Any],
+        recorder: Recorder,
+        faults: Faults,
+        runtime: Runtime,
+        resettle: Callable[[Any], None],
+        importable: Callable[[str], bool],
+    ):
+        """Args:
+        plan: The compiled plan.
+        recorder: The process's recorder.
+        faults: Its fault count.
+        runtime: Where sites are found by key.
+        resettle: See `ResourceSite`.
+        importable: Says whether a top-level module can be found, without importing it.
+        """
+        self._plan = plan
+        self._recorder = recorder
+        self._faults = faults
+        self._runtime = runtime
+        self._figures = {rule['key']: Figures(rule['budget']) for rule in plan['rules']}
+        self._builder = Builder(plan, recorder, faults, self._figures, resettle)
+        self._by_module: dict[str, list[Wanted]] = {}
+        for rule in plan['rules']:
+            for wanted in targets(rule):
+                self._by_module.setdefault(wanted.module, []).append(wanted)
+        self._executed: dict[str, ModuleType] = {}
+        self._applies: dict[int, bool] = {}
+        self._disabled: set[str] = set()
+        self._importable = importable
+
+    def modules(self) -> list[str]:
+        """The modules the rules name."""
+        return list(self._by_module)
+
+    def select(self, groups: tuple[frozenset[str], ...], traces: bool, metrics: bool, resources: bool) -> None:
+        """Switch rules on and off; modules that have executed are patched or restored at once.
+
+        Args:
+            groups: The span groups that are on, by rule file.
+            traces: Spans are recorded.
+            metrics: Metric points are recorded.
+            resources: Configuration objects are read.
+        """
+        self._builder.select(groups, traces, metrics, resources)
+        for name, module in list(self._executed.items()):
+            for wanted in self._by_module[name]:
+                on = self._builder.on(wanted.rule)
+                if on and not wanted.keys:
+                    self._put(module, wanted)
+                elif not on and wanted.keys:
+                    self._take(wanted)
+                elif on and wanted.rule['kind'] == 'timer':
+                    # Its labels may have changed with the groups.
+                    self._builder.refresh(wanted.rule)
+
+    def module(self, name: str, module: ModuleType) -> None:
+        """A module has executed: patch what rules that are on name in it.
+
+        Args:
+            name: Its name.
+            module: The module; after `importlib.reload` it holds new functions, which are patched anew.
+        """
+        if name not in self._by_module:
+            return
+        self._executed[name] = module
+        for wanted in self._by_module[name]:
+            wanted.keys = []
+            if self._builder.on(wanted.rule):
+                self._put(module, wanted)
+
+    def _put(self, module: ModuleType, wanted: Wanted) -> None:
+        rule = wanted.rule
+        key: str = rule['key']
+        target = f'{wanted.module}:{wanted.qualname}'
+        if key in self._disabled or not self._file_applies(rule):
+            return
+        if not wanted.part and self._other_alternative(wanted):
+            return
+        try:
+            place = resolve(module, wanted.qualname)
+            number = self._by_module[wanted.module].index(wanted)
+            made = self._builder.build(wanted, place, f'{key}{wanted.module}:{number}')
+        except (Unresolved, Unwrappable, Unreadable, ValueError) as problem:
+            self._recorder.report(MISSING, {'key': key, 'target': target, 'reason': str(problem)[:256]})
+            return
+        except Exception as error:
+            self._faults.take('patch', key, error)
+            return
+        self._runtime.sites.update(made)
+        wanted.keys = list(made)
+        self._recorder.report(PATCHED, {'key': key, 'target': target, 'state': 'patched'})
+
+    def _other_alternative(self, wanted: Wanted) -> bool:
+        """A list of targets is one place under several names: the first that is there is patched, the others are not."""
+        return any(
+            other.rule is wanted.rule and other is not wanted and other.keys and not other.part
+            for listed in self._by_module.values()
+            for other in listed
+        )
+
+    def _file_applies(self, rule: dict[str, Any]) -> bool:
+        index: int = rule['file']
+        applies = self._applies.get(index)
+        if applies is None:
+            reason = reason_off(self._plan['files'][index]['when'], self._importable)
+            applies = self._applies[index] = reason is None
+            if reason is not None:
+                self._recorder.report(MISSING, {'key': rule['key'], 'target': '', 'reason': reason})
+        return applies
+
+    def _take(self, wanted: Wanted) -> None:
+        for key in wanted.keys:
+            site = self._runtime.sites.pop(key, None)
+            if site is not None:
+                restore(site)
+        wanted.keys = []
+        self._recorder.report(
+            UNPATCHED, {'key': wanted.rule['key'], 'target': f'{wanted.module}:{wanted.qualname}'}
+        )
+
+    def disable(self, key: str) -> None:
+        """Take a rule out of this process after a fault of ours in it.
+
+        Args:
+            key: A rule's key, or a runtime key of one of its sites.
+        """
+        for listed in self._by_module.values():
+            for wanted in listed:
+                if wanted.keys and (key in wanted.keys or key == wanted.rule['key']):
+                    self._disabled.add(wanted.rule['key'])
+                    self._take(wanted)
+
+    def figures(self) -> dict[str, list[int]]:
+        """Counts of the rules that saw a call, as journalled."""
+        return {key: figures.row() for key, figures in self._figures.items() if figures.calls}
+
+    def forget_figures(self) -> None:
+        """In a forked child: the parent tells its own."""
+        for figures in self._figures.values():
+            figures.calls = figures.spans = figures.errors = figures.nanoseconds = figures.over = figures.unread = 0
+
+
+def restore(site: Site) -> None:
+    """Give a site's functions their own code back, where nobody has put other code on top of ours.
+
+    Args:
+        site: The site.
+    """
+    for patch in site.patches:
+        patch.shut()

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a qualified name in a module to the plain Python function behind it, whatever it is wrapped in."""
+
+from __future__ import annotations
+
+import sys
+from types import BuiltinFunctionType, FunctionType, MethodType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+
+class Unresolved(Exception):
+    """There is no such function, or none we can reach; the text says why."""
+
+
+class Place:
+    """A function found.
+
+    Attributes:
+        functions: The Python functions to patch: one, or enter and exit of a context manager class.
+        holds: The function is the generator of a context manager: its span is current in the with block.
+        owned_by: The class the rule names, when the function belongs to a base of it; or the class of the callable
+            instance the rule names.
+        context_class: The target is a class with `__enter__` and `__exit__` (which `functions` then are).
+    """
+
+    __slots__ = ('context_class', 'functions', 'holds', 'owned_by')
+
+    def __init__(self, function: FunctionType, holds: bool = False, owned_by: type | None = None):
+        """Args:
+        function: See the class.
+        holds: See the class.
+        owned_by: See the class.
+        """
+        self.functions = [function]
+        self.holds = holds
+        self.owned_by = owned_by
+        self.context_class = False
+
+
+def resolve(module: ModuleType, qualname: str) -> Place:
+    """Find a function by its qualified name.
+
+    Args:
+        module: The module, executed.
+        qualname: Dotted name inside it: `train`, `Trainer.fit`.
+
+    Raises:
+        Unresolved: No such name, or nothing behind it that has Python code.
+    """
+    holder: Any = module
+    owner: type | None = None
+    found: Any = module
+    for part in qualname.split('.'):
+        holder = found
+        found, owner = _member(holder, part, qualname)
+    return _function(found, qualname, owner, holder)
+
+
+def _member(holder: Any, part: str, qualname: str) -> tuple[Any, type | None]:
+    """A member without running descriptors; and the class named, if the member is inherited from a base of it."""
+    if isinstance(holder, type):
+        for base in holder.__mro__:
+            if part in base.__dict__:
+                return base.__dict__[part], None if base is holder else holder
+        raise Unresolved(f'class {holder.__qualname__} has no {part}')
+    try:
+        namespace: dict[str, Any] = object.__getattribute__(holder, '__dict__')
+    except AttributeError:
+        namespace = {}
+    if part in namespace:
+        return namespace[part], None
+    if type(holder).__module__ != 'builtins':
+        return _member(type(holder), part, qualname)
+    raise Unresolved(f'no {part} (of {qualname})')
+
+
+def _function(found: Any, qualname: str, owner: type | None, holder: Any) -> Place:
+    holds = False
+    for _ in range(8):
+        if isinstance(found, FunctionType):
+            inner = _context_manager(found)
+            if inner is None:
+                return Place(found, holds, owner)
+            found, holds = inner, True
+        elif isinstance(found, (staticmethod, classmethod, MethodType)):
+            found = found.__func__
+        elif isinstance(found, property):
+            found = found.fget
+        elif isinstance(found, type):
+            return _class(found, qualname)
+        elif isinstance(found, BuiltinFunctionType) or found is None:
+            break
+        elif 'func' in getattr(found, '__dict__', {}) or type(found).__name__ in ('partial', 'partialmethod'):
+            found = found.func  # functools.cached_property, partial, partialmethod
+        elif hasattr(found, '__wrapped__'):
+            found = found.__wrapped__  # functools.lru_cache: the span is of a computation, a cache hit has none
+        elif isinstance(getattr(type(found), '__call__', None), FunctionType):
+            return _instance(found)
+        else:
+            break
+    raise Unresolved(f'{qualname} is a {type(found).__name__} without Python code')
+
+
+def _instance(found: Any) -> Place:
+    """A callable instance: its class's `__call__`, recorded for that one instance."""
+    return Place(type(found).__call__, False, _Only(found))  # type: ignore[arg-type]
+
+
+class _Only(type):
+    """A class whose one instance, to `isinstance`, is a given object."""
+
+    _lens_object: Any
+
+    def __new__(cls, found: Any) -> _Only:
+        made = super().__new__(cls, 'Only', (), {})
+        made._lens_object = found
+        return made
+
+    def __init__(cls, found: Any):
+        super().__init__('Only', (), {})
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return instance is cls._lens_object
+
+
+def _class(found: type, qualname: str) -> Place:
+    enter, leave = found.__dict__.get('__enter__'), found.__dict__.get('__exit__')
+    if isinstance(enter, FunctionType) and isinstance(leave, FunctionType):
+        place = Place(enter)
+        place.functions.append(leave)
+        place.context_class = True
+        return place
+    raise Unresolved(f'{qualname} is a class: name one of its methods, such as {qualname}.__init__')
+
+
+def _context_manager(function: FunctionType) -> FunctionType | None:
+    """The generator function behind `@contextmanager` or `@asynccontextmanager`, or None."""
+    contextlib: Any = sys.modules.get('contextlib')
+    if contextlib is None or function.__code__.co_filename != contextlib.__file__:
+        return None
+    inner = function.__dict__.get('__wrapped__')
+    if function.__code__.co_name == 'helper' and isinstance(inner, FunctionType):
+        return inner
+    return None

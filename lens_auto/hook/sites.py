@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the site of a rule at a place found: which kind of site, which code around the function, which key."""
+
+from __future__ import annotations
+
+from lens_auto.wrap.code import AFTER, AROUND, BEFORE, HELD, Patch, Signature
+from lens_auto.wrap.context_manager import ContextSite, TimerContextSite
+from lens_auto.wrap.interval import IntervalSite
+from lens_auto.wrap.logger import LoggerSite
+from lens_auto.wrap.resource import ResourceSite
+from lens_auto.wrap.site import Figures, Readers, Site
+from lens_auto.wrap.timer import Labels, TimerSite
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from lens_auto.hook.patches import Wanted
+    from lens_auto.hook.resolve import Place
+    from lens_auto.record.fault import Faults
+    from lens_auto.record.recorder import Recorder
+
+# The last letter of a runtime key tells `Runtime.after` which of a site's methods a call belongs to.
+_LETTER = {'': 'r', 'with': 'w', 'start': 's', 'stop': 'e', 'lap': 'l'}
+
+
+class Builder:
+    """Makes sites; keeps what the sites of one rule share."""
+
+    def __init__(
+        self,
+        plan: dict[str, Any],
+        recorder: Recorder,
+        faults: Faults,
+        figures: dict[str, Figures],
+        resettle: Callable[[dict[str, Any]], None],
+    ):
+        """Args:
+        plan: The compiled plan.
+        recorder: The process's recorder.
+        faults: Its fault count.
+        figures: Counts by rule key.
+        resettle: See `ResourceSite`.
+        """
+        self._files: list[dict[str, Any]] = plan['files']
+        self._recorder = recorder
+        self._faults = faults
+        self._figures = figures
+        self._resettle = resettle
+        self._groups: tuple[frozenset[str], ...] = ()
+        self._traces = self._metrics = self._resources = False
+        self._labels: dict[str, Labels] = {}
+        self._opened: dict[str, dict[Any, Any]] = {}
+
+    def select(self, groups: tuple[frozenset[str], ...], traces: bool, metrics: bool, resources: bool) -> None:
+        """What is on; see `Patches.select`."""
+        self._groups = groups
+        self._traces, self._metrics, self._resources = traces, metrics, resources
+
+    def on(self, rule: dict[str, Any]) -> bool:
+        """True when a rule is on: a site that is off is not patched at all.
+
+        Args:
+            rule: A compiled rule.
+        """
+        kind = rule['kind']
+        if kind == 'resource':
+            return self._resources
+        if kind == 'logger':
+            return self._metrics and self._in_group(rule, rule['group'])
+        if kind == 'timer':
+            return self._traces and self._labels_of(rule).any()
+        return self._traces and self._in_group(rule, rule['group'])
+
+    def _in_group(self, rule: dict[str, Any], group: str | None) -> bool:
+        return group is None or group in self._groups[rule['file']]
+
+    def _labels_of(self, rule: dict[str, Any]) -> Labels:
+        labels = self._labels.get(rule['key'])
+        if labels is None:
+            labels = self._labels[rule['key']] = Labels(rule, lambda group: self._in_group(rule, group))
+        return labels
+
+    def refresh(self, rule: dict[str, Any]) -> None:
+        """The groups have changed: decide a timer's labels anew.
+
+        Args:
+            rule: A timer rule in place.
+        """
+        self._labels_of(rule).select(lambda group: self._in_group(rule, group))
+
+    def build(self, wanted: Wanted, place: Place, key: str) -> dict[str, Site]:
+        """Patch a place for a rule.
+
+        Args:
+            wanted: The rule's target.
+            place: The functions found there.
+            key: Prefix of the runtime keys.
+
+        Returns:
+            The sites made, by runtime key.
+
+        Raises:
+            Unwrappable, Unreadable, ValueError: It cannot be; nothing has changed.
+        """
+        rule, part = wanted.rule, wanted.part
+        function = place.functions[0]
+        signature = Signature(function.__code__)
+        variables: dict[str, Any] = self._files[rule['file']]['vars']
+        passing = _own_names(rule, function.__module__)
+        figures = self._figures[rule['key']]
+        common = (figures, self._recorder, self._faults)
+        kind = rule['kind']
+        if kind == 'logger':
+            return self._place(
+                LoggerSite(rule, *common, place.owned_by, signature, variables), function, key + 'b', BEFORE
+            )
+        if kind == 'resource':
+            site: Site = ResourceSite(rule, *common, place.owned_by, signature, variables, self._resettle)
+            return self._place(site, function, key + 'r', AFTER)
+        if kind == 'function':
+            readers = Readers(rule, rule['group'], rule['bucket'], signature, variables)
+            if place.context_class:
+                return self._context(ContextSite(rule, readers, *common, passing), place, key)
+            site = Site(rule, readers, *common, passing, place.owned_by)
+            return self._place(site, function, key + 'w', HELD if place.holds else AROUND)
+        opened = self._opened.setdefault(rule['key'], {})
+        if kind == 'interval':
+            readers = Readers(rule, rule['group'], rule['bucket'], signature, variables)
+            site = IntervalSite(rule, readers, *common, passing, place.owned_by, opened, signature)
+            return self._place(site, function, key + _LETTER[part], AFTER)
+        labels = self._labels_of(rule)
+        timer = (rule, *common, passing, place.owned_by, labels, opened, signature, variables)
+        if part != 'with':
+            return self._place(TimerSite(*timer), function, key + _LETTER[part], AFTER)
+        if place.context_class:
+            return self._context(TimerContextSite(*timer, from_self=True), place, key)
+        labels.with_codes.append(function.__code__)
+        return self._place(TimerSite(*timer), function, key + 'w', HELD if place.holds else AROUND)
+
+    def _place(self, site: Site, function: Any, key: str, how: str) -> dict[str, Site]:
+        site.patches.append(Patch(function, key, how))
+        return {key: site}
+
+    def _context(self, site: Site, place: Place, key: str) -> dict[str, Site]:
+        site.patches.append(Patch(place.functions[0], key + 's', AFTER))
+        site.patches.append(Patch(place.functions[1], key + 'e', AFTER))
+        return {key + 's': site, key + 'e': site}
+
+
+def _own_names(rule: dict[str, Any], module: str) -> frozenset[tuple[str, str]]:
+    """The methods of a timer or interval, as (module, function name): they call one another on the user's behalf."""
+    names: set[str] = set()
+    for part in ('with', 'pair', 'start', 'stop', 'lap'):
+        for target in rule.get(part, ()):
+            names.update(qualname.rpartition('.')[2] for qualname in target[1:])
+    return frozenset((module, name) for name in names)

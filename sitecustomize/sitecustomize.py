@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stage 1 of lens-auto: decides whether this Python process takes part in a traced run.
+
+Found through PYTHONPATH by every Python of the run, whatever its version and venv, so it imports os and sys alone and
+parses on 3.6. If the process takes part, a finder that knows the named modules goes first on `sys.meta_path`; the rest of
+lens-auto is loaded at the first import of one of them. Then the user's own sitecustomize runs as if we were not there.
+"""
+import os
+import sys
+
+# Programs that are no part of anybody's run: installers, compilers' helpers, multiprocessing's own, Ray's daemons.
+_MODULES = ('pip', 'venv', 'ensurepip', 'virtualenv', 'uv', 'compileall', 'py_compile')
+_COMMANDS = ('multiprocessing.resource_tracker', 'multiprocessing.semaphore_tracker')
+_PROGRAMS = ('pip', 'pip3', 'uv', 'uvx', 'virtualenv', 'ninja', 'cmake', 'meson', 'conda', 'mamba')
+_FOLDERS = ('torch/_inductor/compile_worker', 'triton/backends')
+_RAY = ('log_monitor.py', 'monitor.py', 'dashboard.py', 'agent.py', 'main.py', 'setup_worker.py')
+
+
+class _Finder(object):
+    """Knows the named modules; gives the spec that other finders give, with a loader of ours in front of the real one."""
+
+    def __init__(self, home, names):
+        self.home = home
+        self.names = names
+        self.loader = _Waking  # until stage 2 puts its own here
+        self.state = 'idle'
+        self.asking = set()
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.names:
+            return None
+        if name == 'lens_auto':
+            machinery = sys.modules['_frozen_importlib_external']
+            where = os.path.join(self.home, '__init__.py')
+            return machinery.spec_from_file_location(name, where, submodule_search_locations=[self.home])
+        spec = self.ask(name, path, target)
+        # A module without a loader (a namespace package) or with a pre-PEP 451 one runs no code we could follow.
+        if spec is not None and hasattr(spec.loader, 'exec_module') and not getattr(type(spec.loader), 'lens', 0):
+            spec.loader = self.loader(self, name, spec.loader)
+        return spec
+
+    def ask(self, name, path=None, target=None):
+        # By hand over meta_path: `importlib.util.find_spec` imports parents and takes module locks in an order that can
+        # deadlock with a thread that imports. A finder that asks all others, as we do, must not be asked in a circle.
+        from _thread import get_ident
+
+        question = (name, get_ident())
+        if question in self.asking:
+            return None
+        self.asking.add(question)
+        try:
+            for finder in list(sys.meta_path):
+                find = None if finder is self else getattr(finder, 'find_spec', None)
+                spec = None if find is None else find(name, path, target)
+                if spec is not None:
+                    return spec
+        finally:
+            self.asking.discard(question)
+        return None
+
+    def wake(self):
+        """Load stage 2, once; a module it imports itself meanwhile, or another thread does, is patched when it stands."""
+        if self.state == 'idle':
+            self.state = 'awake'
+            try:
+                import lens_auto.hook.activate as activate
+
+                activate.start(self)
+            except Exception as error:
+                self.names = frozenset(('lens_auto',))
+                _note('stood_down', 'stage 2: %s %s' % (type(error).__name__, getattr(error, 'reason', '')))
+
+
+class _Waking(object):
+    """In front of a named module's loader while stage 2 is not there: loads it when the module is made.
+
+    Not in the finder: that runs under the import lock, and imports there can deadlock with a thread that imports.
+    """
+
+    lens = True
+
+    def __init__(self, finder, name, loader):
+        self.lens_finder, self.lens_name, self.lens_loader = finder, name, loader
+
+    def __getattr__(self, name):
+        if name.startswith('lens'):  # a copy being made, with nothing in it yet
+            raise AttributeError(name)
+        return getattr(self.lens_loader, name)
+
+    @property
+    def __class__(self):
+        return type(self.lens_loader)
+
+    def create_module(self, spec):
+        loader = self.lens_wake()
+        if spec.loader is self:
+            spec.loader = loader
+        create = getattr(loader, 'create_module', None)
+        return None if create is None else create(spec)
+
+    def exec_module(self, module):
+        # Only after a reload, or behind a lazy loader: else create_module has put stage 2's loader in our place.
+        self.lens_wake().exec_module(module)
+
+    def lens_wake(self):
+        finder = self.lens_finder
+        finder.wake()
+        if finder.loader is not _Waking and not getattr(type(self.lens_loader), 'lens', 0):
+            self.lens_loader = finder.loader(finder, self.lens_name, self.lens_loader)
+        return self.lens_loader
+
+
+def _reason():
+    """Why this process takes no part, or None."""
+    version = sys.version_info
+    if sys.implementation.name != 'cpython' or not (3, 10) <= version < (3, 15):
+        return 'python %s %d.%d is not supported' % (sys.implementation.name, version[0], version[1])
+    if not getattr(sys, '_is_gil_enabled', bool)() and hasattr(sys, '_is_gil_enabled'):
+        return 'free-threaded python is not supported'
+    option, word, following = _program()
+    if option == 'm':
+        return 'helper: %s' % following if following.split('.')[0] in _MODULES else None
+    if option == 'c':
+        return 'helper: %s' % [c for c in _COMMANDS if c in following][0] if _any(_COMMANDS, following) else None
+    program = os.path.basename(word)
+    if program in _PROGRAMS or _any(_FOLDERS, word) or ('/ray/' in word and program in _RAY):
+        return 'helper: %s' % program
+    return None
+
+
+def _program():
+    """What this Python was asked to run: ('m' | 'c', '', module or command) or ('', script, '')."""
+    words = iter(sys.orig_argv[1:])
+    for word in words:
+        if word[:1] != '-' or word == '-':
+            return '', word, ''
+        if word[:2] == '--':
+            if word == '--check-hash-based-pycs':
+                next(words, '')
+            continue
+        for index, letter in enumerate(word[1:], 2):
+            if letter in 'mcWX':  # they take a value, in the same word or the next
+                value = word[index:] or next(words, '')
+                if letter in 'mc':
+                    return letter, '', value
+                break
+    return '', '', ''
+
+
+def _any(parts, word):
+    return any(part in word for part in parts)
+
+
+def _note(outcome, reason):
+    """One line for the launcher's roll-call; an append this short is atomic."""
+    try:
+        with open('/proc/self/stat', 'rb') as stat:
+            started = stat.read().rpartition(b')')[2].split()[19].decode()
+    except (OSError, IndexError):
+        started = '0'
+    option, script, module = _program() if hasattr(sys, 'orig_argv') else ('', '', '')
+    program = os.path.basename(script) or (module if option == 'm' else 'python')
+    fields = (os.getpid(), started, '%d.%d.%d' % sys.version_info[:3], 'python', outcome, reason, program)
+    line = '\t'.join(str(field).replace('\t', ' ').replace('\n', ' ')[:200] for field in fields) + '\n'
+    try:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | getattr(os, 'O_CLOEXEC', 0)
+        fd = os.open(os.path.join(os.environ['LENS_SPOOL'], 'processes.tsv'), flags, 0o600)
+        try:
+            os.write(fd, line.encode('utf-8', 'replace'))
+        finally:
+            os.close(fd)
+    except (OSError, KeyError):
+        return  # the spool is gone or full: the run goes on, the launcher counts one process less
+
+
+def _arm():
+    environ = os.environ
+    if environ.get('LENS_ENABLED') != '1' or not environ.get('LENS_PLAN_REF'):
+        return
+    home = environ.get('LENS_HOME', '')
+    reason = _reason() or (None if os.path.isfile(os.path.join(home, '__init__.py')) else 'lens-auto is not at LENS_HOME')
+    _note('stood_down' if reason else 'armed', reason or '')
+    if reason is None:
+        # torch alone wakes nobody: stage 2 looks for it when another named module has.
+        names = frozenset(environ.get('LENS_MODULES', '').split(',')) - {'', 'torch'}
+        sys.meta_path.insert(0, _Finder(home, names | {'lens_auto'}))
+
+
+try:
+    _arm()
+except Exception as _error:
+    _note('stood_down', 'stage 1: %s' % type(_error).__name__)
+# The path is the user's own again, and so is the name: the next sitecustomize runs, or there is none and site says so.
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [_entry for _entry in sys.path if _entry != _here]
+sys.path_importer_cache.pop(_here, None)
+sys.modules.pop('sitecustomize', None)
+import sitecustomize  # noqa: E402,F401
