@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Validated rule files to the plan: plain values that every process can read, with all defaults filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .model import Body, FunctionRule, IntervalRule, LoggerRule, Metric, Rule, RuleFile, Spanning, TimerRule
+from .plan import FORMAT, sha256_hex
+
+
+def compile_files(files: Sequence[RuleFile], agent: str) -> dict[str, Any]:
+    """The plan of some rule files.
+
+    A rule that an earlier file of the same framework has word for word is left out: whoever copies a rule file to
+    change one rule does not get every span twice.
+
+    Args:
+        files: The files, the one that counts most first.
+        agent: The agent's version.
+    """
+    rules: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    for index, file in enumerate(files):
+        for rule in file.rules:
+            key = rule_key(file.framework, rule)
+            if key not in seen:
+                seen.add(key)
+                rules.append({'key': key, 'file': index, 'line': rule.line, 'kind': rule.kind, **_rule(rule)})
+    return {'format': FORMAT, 'agent': agent, 'files': [_file(file) for file in files], 'rules': rules}
+
+
+def rule_key(framework: str, rule: Rule) -> str:
+    """The identity of a rule: 12 hex digits of what it says, whatever its line, its layout or its file."""
+    return sha256_hex(f'{framework}\n{rule.canonical}'.encode())[:12]
+
+
+def modules(plan: dict[str, Any]) -> tuple[str, ...]:
+    """The modules to hook: all that a target lies in, and torch, whose import tells the wrappers when it compiles."""
+    return tuple(sorted({'torch', *(module for rule in plan['rules'] for module in target_modules(rule))}))
+
+
+def target_modules(rule: dict[str, Any]) -> Iterable[str]:
+    """The modules of one rule of a plan."""
+    for key in ('targets', 'with', 'pair', 'start', 'stop', 'lap'):
+        for target in rule.get(key, ()):
+            yield target[0]
+
+
+def _file(file: RuleFile) -> dict[str, Any]:
+    return {
+        'path': file.path,
+        'framework': file.framework,
+        'when': {'module': file.when.module, 'version': file.when.version} if file.when else None,
+        'groups': {name: {'bucket': bucket} for name, bucket in file.groups.items()},
+        'presets': file.presets,
+        'vars': {name: {'value': var.value, 'map': var.map, 'default': var.default} for name, var in file.vars.items()},
+        'native': {},
+    }
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    # What a label or a metric inherits is already in it: the fields of the timer or logger would only repeat it.
+    span = Spanning(announce=rule.span.announce, root=rule.span.root) if isinstance(rule.body, TimerRule) else rule.span
+    return {
+        'group': span.group,
+        'bucket': span.bucket,
+        'name': span.name,
+        'attributes': {} if isinstance(rule.body, LoggerRule) else span.attributes,
+        'announce': span.announce,
+        'root': span.root,
+        'budget': rule.budget,
+        'only_from': rule.only_from,
+        **_body(rule.body),
+    }
+
+
+def _body(body: Body) -> dict[str, Any]:
+    if isinstance(body, FunctionRule):
+        return {'targets': body.targets}
+    if isinstance(body, TimerRule):
+        labels = sorted(body.labels.items(), key=lambda item: _is_glob(item[0]))
+        return {
+            'with': body.with_targets,
+            'pair': body.pairs,
+            'label_arg': body.label_arg,
+            'labels': {label: _label(span) for label, span in labels},
+        }
+    if isinstance(body, IntervalRule):
+        return {
+            'start': body.start,
+            'stop': body.stop,
+            'lap': body.lap,
+            'label_arg': body.label_arg,
+            'current': body.current,
+        }
+    if isinstance(body, LoggerRule):
+        return {
+            'targets': body.targets,
+            'metrics_arg': body.metrics_arg,
+            'step_arg': body.step_arg,
+            'prefix_arg': body.prefix_arg,
+            'prefixes': body.prefixes,
+            'metrics': {key: _metric(metric) for key, metric in body.metrics.items()},
+        }
+    return {'targets': body.targets, 'settings': body.settings}
+
+
+def _is_glob(label: str) -> bool:
+    return any(sign in label for sign in '*?')
+
+
+def _label(span: Spanning) -> dict[str, Any]:
+    return {
+        'group': span.group,
+        'bucket': span.bucket,
+        'name': span.name,
+        'attributes': span.attributes,
+        'drop': span.drop,
+        'current': span.current,
+        'root': span.root,
+        'announce': span.announce,
+    }
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    return {
+        'name': metric.name,
+        'instrument': metric.instrument,
+        'unit': metric.unit,
+        'attributes': metric.attributes,
+    }

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rule file may say: the tables of its keys, and the validated form of a file.
+
+The tables are the one source: validation, error texts and the editors' JSON Schema are made from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from .expression import Tree
+
+Bucket: TypeAlias = 'str | None'
+Target: TypeAlias = tuple[str, str]
+Pair: TypeAlias = tuple[str, str, str]
+
+INSTRUMENTS = ('gauge', 'counter', 'histogram')
+
+LATER_KINDS = ('event_pair', 'loop', 'block', 'call', 'factory', 'http', 'ray', 'process', 'message', 'native')
+"""Kinds that are designed and not built: named in an error as such, not as a misspelling."""
+
+
+class Key(NamedTuple):
+    """One key of a mapping in a rule file.
+
+    Attributes:
+        holds: The type of its value; `schema.py` has the list.
+        doc: A sentence for the reference page and for editors.
+        required: Whether the mapping is wrong without it.
+        default: What its absence means, for the documentation.
+    """
+
+    holds: str
+    doc: str
+    required: bool = False
+    default: str = ''
+
+
+Keys: TypeAlias = Mapping[str, Key]
+
+FILE_KEYS: Keys = {
+    'framework': Key('identifier', 'What the rules are for; the default service name of a run.', required=True),
+    'when': Key('when', 'The package these rules need, with an optional version range: `nemo_rl>=0.3,<1`.'),
+    'groups': Key('groups', 'Span groups beyond the built-in ones, or other buckets for those.'),
+    'presets': Key('presets', 'Names for sets of groups.'),
+    'vars': Key('vars', 'Named expressions for use in names and attributes.'),
+    'rules': Key('rules', 'The rules.', required=True),
+}
+
+WHEN_KEYS: Keys = {
+    'module': Key('module', 'The package.', required=True),
+    'version': Key('version', 'A version range: `>=0.3,<1`.'),
+}
+
+GROUP_KEYS: Keys = {
+    'bucket': Key('bucket', 'Where its time goes in the goodput account; without one the group is an umbrella.'),
+}
+
+VAR_KEYS: Keys = {
+    'value': Key('expression', 'What is looked up.', required=True),
+    'map': Key('map', 'From values to what they stand for.'),
+    'default': Key('text', 'What stands for a value that `map` does not list.'),
+}
+
+_SPAN_KEYS: Keys = {
+    'group': Key('group', 'The span group that switches this on.'),
+    'bucket': Key('bucket', "Instead of the group's bucket.", default="the group's"),
+    'name': Key('template', 'The span name; `{...}` holds an expression.'),
+    'attributes': Key('attributes', 'Span attributes, each an expression.'),
+    'announce': Key(
+        'flag',
+        'Whether an unfinished span is known if the process dies; `false` for spans by the thousand.',
+        default='true',
+    ),
+    'root': Key('flag', 'Whether each span starts a trace of its own when none encloses it.', default='false'),
+}
+_RULE_KEYS: Keys = {
+    'kind': Key('kind', 'What the rule does.', required=True),
+    'budget': Key('count', 'The most spans one process records for this rule.', default='no limit'),
+    'only_from': Key('globs', 'Record only calls that come from these modules: `my_trainer.*`.', default='all'),
+}
+
+
+def _required(keys: Keys, *names: str) -> Keys:
+    return {name: Key(key.holds, key.doc, key.required or name in names, key.default) for name, key in keys.items()}
+
+
+LABEL_KEYS: Keys = {
+    **_SPAN_KEYS,
+    'current': Key(
+        'flag',
+        'Whether spans opened meanwhile nest in one that `pair` opened; those of `with` always do.',
+        default='false',
+    ),
+    'drop': Key('flag', 'Record nothing for this label.', default='false'),
+}
+
+METRIC_KEYS: Keys = {
+    'name': Key('template', 'The metric name.', required=True),
+    'instrument': Key('instrument', 'How points of it add up.', default='gauge'),
+    'unit': Key('text', 'Its unit, as UCUM writes it: `s`, `{token}`, `%`.', default='none'),
+    'attributes': Key('attributes', 'Attributes of each point, each an expression.'),
+}
+
+_TARGET: Keys = {
+    'target': Key(
+        'targets', '`module:qualname`, or a list of alternatives of which the first that exists counts.', required=True
+    )
+}
+
+KINDS: dict[str, Keys] = {
+    'function': {**_RULE_KEYS, **_TARGET, **_required(_SPAN_KEYS, 'group', 'name')},
+    'timer': {
+        **_RULE_KEYS,
+        'with': Key('targets', 'Context managers that time a label: their spans enclose what happens meanwhile.'),
+        'pair': Key('pairs', 'Start and stop methods that time a label: `module:Timer.start/stop`.'),
+        'label_arg': Key('name', 'The parameter that holds the label.', default='the first one'),
+        'labels': Key('labels', 'What each label becomes; exact labels win over patterns (`eval/*`).'),
+        **_SPAN_KEYS,
+    },
+    'interval': {
+        **_RULE_KEYS,
+        'start': Key('targets', 'The call that starts a span.'),
+        'stop': Key('targets', 'The call that ends it.'),
+        'lap': Key('targets', 'The call that ends one span and starts the next.'),
+        'label_arg': Key('name', 'The parameter that tells parallel spans apart.', default='none'),
+        'current': Key('flag', 'Whether spans opened meanwhile nest in it.', default='false'),
+        **_required(_SPAN_KEYS, 'group', 'name'),
+    },
+    'logger': {
+        'kind': _RULE_KEYS['kind'],
+        **_TARGET,
+        'group': Key('group', 'The span group that switches this on.', default='always on'),
+        'metrics': Key('metrics', 'What each key of the logged mapping becomes.', required=True),
+        'metrics_arg': Key('name', 'The parameter that holds the mapping.', default='the first dict'),
+        'step_arg': Key('name', 'The parameter that holds the step.', default='none'),
+        'prefix_arg': Key('name', 'The parameter that holds a prefix of the keys.', default='prefix'),
+        'prefixes': Key('texts', 'Log only calls with one of these prefixes.', default='all'),
+        'attributes': Key('attributes', 'Attributes of each point of each metric, each an expression.'),
+    },
+    'resource': {
+        'kind': _RULE_KEYS['kind'],
+        **_TARGET,
+        'attributes': Key('attributes', 'Attributes of everything this process records, each an expression.'),
+        'settings': Key('expression', 'Gives the `telemetry:` block of a config object.'),
+    },
+}
+"""The keys of each rule kind."""
+
+
+class Spanning(NamedTuple):
+    """How a rule or a label makes spans. `group` and `name` are None only where the label is dropped."""
+
+    group: str | None = None
+    bucket: Bucket = None
+    name: Tree | None = None
+    attributes: dict[str, Tree] = {}  # noqa: RUF012  # replaced, never changed
+    announce: bool = True
+    root: bool = False
+    current: bool = False
+    drop: bool = False
+
+
+class Metric(NamedTuple):
+    """What one logged key becomes."""
+
+    name: Tree
+    instrument: str
+    unit: str
+    attributes: dict[str, Tree]
+
+
+class FunctionRule(NamedTuple):
+    """A span around each call of a function."""
+
+    targets: tuple[Target, ...]
+
+
+class TimerRule(NamedTuple):
+    """Spans for the labels of a framework's timer."""
+
+    with_targets: tuple[Target, ...]
+    pairs: tuple[Pair, ...]
+    label_arg: str | None
+    labels: dict[str, Spanning]
+
+
+class IntervalRule(NamedTuple):
+    """A span from one call to another."""
+
+    start: tuple[Target, ...]
+    stop: tuple[Target, ...]
+    lap: tuple[Target, ...]
+    label_arg: str | None
+    current: bool
+
+
+class LoggerRule(NamedTuple):
+    """Metric points from what a program logs."""
+
+    targets: tuple[Target, ...]
+    metrics_arg: str | None
+    step_arg: str | None
+    prefix_arg: str | None
+    prefixes: tuple[str, ...] | None
+    metrics: dict[str, Metric]
+
+
+class ResourceRule(NamedTuple):
+    """Run attributes and settings read off an object when it is built."""
+
+    targets: tuple[Target, ...]
+    settings: Tree | None
+
+
+Body: TypeAlias = FunctionRule | TimerRule | IntervalRule | LoggerRule | ResourceRule
+
+
+class Rule(NamedTuple):
+    """One validated rule.
+
+    Attributes:
+        kind: A key of `KINDS`.
+        line: Where it starts.
+        canonical: The rule as written, without layout and comments: what its identity is made of.
+        span: The keys that all kinds share; for a timer those of its labels count.
+        body: The keys of its kind.
+    """
+
+    kind: str
+    line: int
+    canonical: str
+    span: Spanning
+    budget: int | None
+    only_from: tuple[str, ...] | None
+    body: Body
+
+
+class When(NamedTuple):
+    """The package a file needs."""
+
+    module: str
+    version: str | None
+
+
+class Var(NamedTuple):
+    """A named expression."""
+
+    value: Tree
+    map: dict[str, str | int | float | bool] | None
+    default: str | None
+
+
+class RuleFile(NamedTuple):
+    """One validated file; groups and presets include the built-in ones."""
+
+    path: str
+    framework: str
+    when: When | None
+    groups: dict[str, Bucket]
+    presets: dict[str, tuple[str, ...] | str]
+    vars: dict[str, Var]
+    rules: tuple[Rule, ...]
