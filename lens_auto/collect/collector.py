@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collector: a thread of the launcher that reads the node's journals and makes the run's record of them.
+
+Everything it knows is in its checkpoint, so that it can be killed at any moment: output beyond the checkpoint is cut
+off and made again from the journals, whose segments are deleted only after the checkpoint that has read them. Nothing
+in here may reach the launcher: faults are caught in `_guard`, counted, and reported in run.json and the summary.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Mapping
+from time import monotonic, time_ns
+from typing import Any
+
+from lens_auto.collect import checkpoint, closing, runfile, snapshot
+from lens_auto.collect.console import Console
+from lens_auto.collect.folder import RunFolder
+from lens_auto.collect.intake import Intake
+from lens_auto.collect.look import Look
+from lens_auto.collect.otlp import Sender
+from lens_auto.collect.reading import Reading
+from lens_auto.collect.run import Run
+from lens_auto.collect.store import Store
+from lens_auto.collect.summary import render, render_part
+from lens_auto.collect.tail import Identity
+from lens_auto.collect.totals import Totals
+from lens_auto.record import process
+
+_FAST, _SLOW = 0.05, 1.0  # seconds between polls: while records come, and when none do
+_FLUSH = 1.0
+_FLUSH_SHARE = 50  # a flush may take one part in 50 of the time
+_RUN_FILE = 30.0
+_GRACE = 0.3  # seconds that processes which outlive the command have to end
+_MOST_FAULTS = 20
+_LONGEST_RETRY = 60.0
+# What of the totals is not made anew from the rest.
+_KEPT = (
+    'ended_ns',
+    'exit_code',
+    'signal',
+    'launcher',
+    'host',
+    'role',
+    'creator',
+    'root_written',
+    'started_ns',
+    'command',
+    'settings',
+    'groups_off',
+)
+
+
+def own(spool: str) -> int:
+    """Become the only collector of a spool, or -1 when another one is alive; where there are no locks, be it.
+
+    Args:
+        spool: The spool. The answer is a descriptor that holds the lock while it is open.
+    """
+    fd = os.open(os.path.join(spool, closing.LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return -1
+    except OSError:
+        pass
+    return fd
+
+
+class Collector:
+    """Reads one spool until `finish`.
+
+    Attributes:
+        spool: Where the journals lie.
+        folder: The run folder.
+        run: The run.
+        who: The launcher whose part this is.
+        environ: The launcher's environment as it was at the start.
+        intake: The state of the run.
+        store: The files written.
+        sender: Sends what the store puts into the outbox, or None.
+        reading: The journals.
+        faults: The collector's own faults.
+        totals: This launcher's part of the run, as of the last run.json.
+        whole: The run as all its launchers see it, as of the last run.json.
+    """
+
+    def __init__(
+        self,
+        spool: str,
+        folder: RunFolder,
+        run: Run,
+        values: Mapping[str, Any],
+        console_fd: int | None = None,
+        facts: Mapping[str, Any] | None = None,
+        environ: Mapping[str, str] | None = None,
+        launcher: Identity | None = None,
+        live: bool = True,
+    ) -> None:
+        """Prepare; nothing is read or written before `start`.
+
+        Args:
+            spool: Where the journals lie.
+            folder: The run folder.
+            run: The run.
+            values: Resolved settings.
+            console_fd: The launcher's standard output, with exporter `console`.
+            facts: For run.json: `command` (list), `settings` (name -> [value, source]), `rules` (list of dicts with
+                key, kind, group, name, where), `groups_off` (list), `notes` (list).
+            environ: The launcher's environment as it was at the start.
+            launcher: Whose part of the run this is; this process by default.
+            live: The processes may still run. A replay passes False: nobody saw them die.
+        """
+        environ = os.environ if environ is None else environ
+        facts = facts or {}
+        self.spool = spool
+        self.folder = folder
+        self.run = run
+        self.who: Identity = launcher or (process.hostname(), os.getpid(), process.start_ticks())
+        self._live = live
+        self.environ = environ
+        self.faults: dict[str, int] = {}
+        delta = environ.get('OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE', '').lower() == 'delta'
+        self.intake = Intake(run, values, environ, prints=console_fd is not None)
+        self.intake.ledger.know_rules(list(facts.get('rules') or []))
+        self._console = None if console_fd is None else Console(console_fd)
+        sending = values.get('exporter') == 'otlp' and live
+        self.store = Store(folder.path, f'{self.who[0]}-{self.who[1]}', sending)
+        self.reading = Reading(spool, self.intake, self.store, live, delta, self.fault)
+        self.sender = Sender(folder.path, self.store.stem, environ) if sending else None
+        self.totals = Totals(
+            launcher='{}-{}-{}'.format(*self.who),
+            run_id=run.run_id,
+            trace_id=f'{run.trace_id:032x}',
+            folder=folder.path,
+            host=self.who[0],
+            role=f'rank {environ["RANK"]}' if environ.get('RANK', '').isdigit() else '',
+            creator=folder.created,
+            started_ns=run.started_wall_ns,
+            command=runfile.private_command(list(facts.get('command') or [])),
+            settings=runfile.private_settings(dict(facts.get('settings') or {})),
+            groups_off=list(facts.get('groups_off') or []),
+            spools=[spool],
+            notes=list(facts.get('notes') or []),
+        )
+        self._notes = list(self.totals.notes)
+        self._lock = -1
+        self._thread: threading.Thread | None = None
+        self._stop_at: float | None = None
+        self._failures = 0
+        self._flushed_at = monotonic()
+        self._flush_every = _FLUSH
+        self._retry_at = 0.0
+        self._retry_after = 1.0
+        self._written_at = 0.0
+        self.whole = self.totals
+
+    def start(self) -> None:
+        """Begin to collect, in a thread of its own."""
+        self._lock = own(self.spool)  # held until the end: a replay sees that somebody is at work
+        # A daemon: if the disk hangs, the launcher still ends.
+        self._thread = threading.Thread(target=self._collect, name='lens-collector', daemon=True)
+        self._thread.start()
+        if self.sender is not None:
+            self.sender.start()
+
+    def finish(self, seconds: float, exit_code: int | None = None, signal: int | None = None) -> Totals:
+        """Read what is left, write what waits, close the run folder.
+
+        Args:
+            seconds: It returns after this long at the latest; what is left then stays on disk.
+            exit_code: The command's exit code.
+            signal: The signal that ended it.
+        """
+        self.totals.exit_code, self.totals.signal = exit_code, signal
+        self.totals.ended_ns = time_ns()
+        self._stop_at = monotonic() + seconds
+        if self._thread is None:
+            self.start()
+        self.reading.watch.wake()
+        assert self._thread is not None
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self.totals.complete = False
+            self.totals.notes.append('the collector did not end in time: what is left can be read with --replay')
+        return self.totals
+
+    def drain(self) -> Totals:
+        """Read all there is, however long it takes, and close (a replay; in the calling thread)."""
+        self._guard('recover', self.recover)
+        while self._guard('step', self._step) and self._failures < _MOST_FAULTS:
+            pass
+        self._guard('close', lambda: closing.close(self, monotonic() + 600.0))
+        self.reading.watch.close()
+        return self.totals
+
+    def _collect(self) -> None:
+        self._guard('recover', self.recover)
+        # The first checkpoint tells a replay what this environment knew of the run, if the launcher is killed at once.
+        self._guard('checkpoint', self.save)
+        self._guard('run.json', self.write_run_file)
+        pause = _FAST
+        while self._failures < _MOST_FAULTS:
+            busy = self._guard('step', self._step)
+            if self._stop_at is not None:
+                break
+            pause = _FAST if busy else min(_SLOW, pause * 1.5)
+            self.reading.watch.sleep(pause)
+        self._guard('close', self._close)
+        if self._lock >= 0:
+            os.close(self._lock)
+
+    def _close(self) -> None:
+        deadline = self._stop_at or monotonic()
+        # Two thirds of the time for reading; the rest is the sender's and the disk's.
+        reading = monotonic() + (deadline - monotonic()) * 0.6
+        grace = min(reading, monotonic() + _GRACE)
+        while monotonic() < reading:
+            if not self._guard('step', self._step):
+                if not self.reading.members or monotonic() > grace:
+                    break
+                self.reading.watch.sleep(0.01)
+        closing.close(self, deadline)
+
+    def _guard(self, where: str, work: Callable[[], Any]) -> Any:
+        """The one boundary between what happens in here and the launcher."""
+        try:
+            result = work()
+        except Exception as error:
+            self.fault(where, error)
+            self._failures += 1
+            return False
+        self._failures = 0
+        return result
+
+    def fault(self, where: str, error: BaseException) -> None:
+        """Count a fault of the collector's own.
+
+        Args:
+            where: The work it happened in.
+            error: What happened; its message is left out.
+        """
+        trace, place = error.__traceback__, ''
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            place = f'{os.path.basename(code.co_filename)}:{trace.tb_lineno}'
+            trace = trace.tb_next
+        said = f'{type(error).__name__} in collector {where} ({place})'
+        self.faults[said] = self.faults.get(said, 0) + 1
+
+    def _step(self) -> bool:
+        """One round: new journals, new records, dead processes; True when there may be more at once."""
+        now = monotonic()
+        busy = False
+        if now >= self._retry_at:
+            busy = self.reading.round()
+            if self.reading.full or (self.reading.news and monotonic() - self._flushed_at >= self._flush_every):
+                self.flush()
+        if self._live and now - self._written_at >= _RUN_FILE:
+            self.write_run_file()
+        return busy
+
+    def flush(self) -> None:
+        """Write what waits, then the checkpoint, then delete what is no longer needed."""
+        begun = monotonic()
+        self.reading.hand_over()
+        try:
+            self.store.flush()
+            self.save()
+        except OSError as error:
+            # Disk full, most likely: what waits is kept, and nothing more is read until it could be written.
+            self.fault('flush', error)
+            self._retry_at = monotonic() + self._retry_after
+            self._retry_after = min(2 * self._retry_after, _LONGEST_RETRY)
+            return
+        self._retry_after = 1.0
+        self.reading.news = False
+        if self.sender is not None:
+            self.sender.wake()
+        if self._console is not None:
+            printed, self.intake.printed = self.intake.printed, []
+            self._console.print(printed)
+            self.totals.counts['not_printed'] = self._console.lost
+        self._flushed_at = monotonic()
+        self._flush_every = max(_FLUSH, _FLUSH_SHARE * (self._flushed_at - begun))
+
+    def save(self) -> None:
+        """Write the checkpoint; then show the chunks it knows of and delete the segments it has read.
+
+        Raises:
+            OSError: It cannot be written; nothing was shown or deleted.
+        """
+        plain = {
+            'run': [self.run.run_key, self.run.started_wall_ns],
+            'totals': {name: getattr(self.totals, name) for name in _KEPT},
+            'notes': self._notes,
+            'faults': self.faults,
+            'intake': self.intake.dump(),
+            'reading': self.reading.dump(),
+            'store': self.store.state(),
+        }
+        checkpoint.save(self.spool, plain)
+        self.store.commit()
+        self.reading.delete_consumed()
+
+    def recover(self) -> None:
+        """Go on where an earlier collector of this spool stopped, if there was one."""
+        plain = checkpoint.load(self.spool)
+        if plain is None:
+            self.store.reset()
+            return
+        self.intake.load(plain['intake'])
+        self.store.recover(plain['store'])
+        kept = Totals.from_json(plain['totals'])
+        for name in _KEPT:
+            setattr(self.totals, name, getattr(kept, name))
+        self.totals.notes = self._notes = list(plain['notes'])
+        for said, count in plain['faults'].items():
+            self.faults[said] = self.faults.get(said, 0) + count
+        self.reading.load(plain['reading'])
+
+    def summary(self, look: Look) -> str:
+        """What to print at the end: the run's summary, or a line when other launchers of the run are still at work.
+
+        Args:
+            look: How to draw it.
+        """
+        return render(self.whole, look) if self.totals.last else render_part(self.totals)
+
+    def write_run_file(self) -> None:
+        """Bring run.json up to date."""
+        snapshot.fill(self.totals, self.intake, self.reading.members.values(), self.faults)
+        self._written_at = monotonic()
+        self.whole = runfile.write(self.folder.path, self.totals)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+
+def plural(count: int, noun: str) -> str:
+    """A count of things.
+
+    Args:
+        count: How many.
+        noun: What one of them is called.
+    """
+    if count == 1:
+        return f'1 {noun}'
+    return f'{number(count)} {noun}{"es" if noun.endswith("s") else "s"}'
+
+
+def number(count: int) -> str:
+    """A count with thousands apart.
+
+    Args:
+        count: The number.
+    """
+    return f'{count:,}'
+
+
+def value(item: float) -> str:
+    """A metric's value in four digits.
+
+    Args:
+        item: The number.
+    """
+    if abs(item) < 1e15 and item == int(item):  # false for NaN
+        return f'{int(item):,}'
+    return f'{item:.4g}'
+
+
+def percent(part: float) -> str:
+    """A share.
+
+    Args:
+        part: 1 is all.
+    """
+    return f'{100 * part:.1f} %'
+
+
+def time(ns: float) -> str:
+    """A duration in three or four digits and the unit that suits it.
+
+    Args:
+        ns: Nanoseconds.
+    """
+    seconds = ns / 1e9
+    if seconds >= 3600:
+        return f'{int(seconds // 3600)} h {int(seconds % 3600 // 60):02d} m'
+    if seconds >= 60:
+        return f'{int(seconds // 60)} m {int(seconds % 60):02d} s'
+    for limit, scale, unit in ((1.0, 1.0, 's'), (1e-3, 1e3, 'ms'), (1e-6, 1e6, 'us')):
+        if seconds >= limit:
+            scaled = seconds * scale
+            return (
+                f'{scaled:.2f} {unit}'
+                if scaled < 10
+                else f'{scaled:.1f} {unit}'
+                if scaled < 100
+                else f'{scaled:.0f} {unit}'
+            )
+    return f'{ns:.0f} ns'

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each record of a journal means: the state of the run moves on, and what is to be written waits for the flush."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lens_auto.collect import console, encoding, resources, store
+from lens_auto.collect.ledger import Ledger
+from lens_auto.collect.member import MOST_OPEN, Member, Opened
+from lens_auto.collect.run import Run
+from lens_auto.collect.store import Store
+from lens_auto.collect.tail import Identity, Record
+from lens_auto.collect.tally import Tally
+from lens_auto.record import process
+from lens_auto.record.format import (
+    ANCHOR,
+    ENDED,
+    FORMAT,
+    HEADER,
+    LOG,
+    OPENED,
+    POINT,
+    REPORT,
+    RESOURCE,
+    STATUS_ERROR,
+)
+
+_LONGEST_STEP = 1_000_000_000
+
+
+class Intake:
+    """Takes records, holds the state they make.
+
+    Attributes:
+        tally: The tree of span names.
+        ledger: Rules, metrics, processes.
+        counts: What was seen, by name.
+        dropped: Reason -> records that ended processes lost.
+        printed: Console lines that wait to be printed.
+        waiting: Characters of spans and logs that wait to be written.
+        last_ns: Wall-clock time of the last sign of life of processes that have ended.
+        shifts: Boot id -> wall clock less monotonic clock.
+    """
+
+    def __init__(self, run: Run, values: Mapping[str, Any], environ: Mapping[str, str], prints: bool) -> None:
+        """Begin with nothing.
+
+        Args:
+            run: The run.
+            values: Resolved settings.
+            environ: The launcher's environment.
+            prints: Whether finished spans become console lines.
+        """
+        self._run = run
+        self._service = str(values.get('service_name') or 'unknown_service')
+        self._traces = values.get('traces_enabled', True) is not False
+        self._metrics = values.get('metrics_enabled', True) is not False
+        self._prints = prints
+        self._shared = resources.of_run(environ, run)
+        self._environment = resources.from_environment(environ)
+        self.tally = Tally(run.root_span_id)
+        self.ledger = Ledger()
+        self.counts: dict[str, int] = {}
+        self.dropped: dict[str, int] = {}
+        self.printed: list[str] = []
+        self.waiting = 0
+        self.last_ns = 0
+        # One shift for all processes of a node, taken once: an NTP step while the run is on cannot put a child outside
+        # its parent, and the order within a node is that of its monotonic clock.
+        self.shifts: dict[str, int] = {}
+        if run.started_mono_ns:
+            self.shifts[process.boot_id()] = run.started_wall_ns - run.started_mono_ns
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to a count.
+
+        Args:
+            name: Its name.
+            number: How many.
+        """
+        self.counts[name] = self.counts.get(name, 0) + number
+
+    def take(self, member: Member, record: Record) -> None:
+        """Take one record.
+
+        Args:
+            member: The process it comes from.
+            record: A tuple of `record.format`.
+        """
+        kind = record[0]
+        if kind == ENDED:
+            self._ended(member, record)
+        elif kind == OPENED:
+            self._opened(member, record)
+        elif kind == POINT:
+            self._point(member, record)
+        elif kind == LOG:
+            self._log(member, record)
+        elif kind == HEADER:
+            self._header(member, record)
+        elif kind == RESOURCE:
+            member.last = max(member.last, record[1])
+            member.told.update(record[2])
+            self.describe(member)
+        elif kind == REPORT:
+            member.last = max(member.last, record[1])
+            self.ledger.report(member, record[2], record[3])
+        elif kind == ANCHOR:
+            step = abs(record[1] - record[2] - member.shift)
+            if step > _LONGEST_STEP:
+                self.counts['clock_step_ns'] = max(self.counts.get('clock_step_ns', 0), step)
+        else:
+            self.count('unknown')
+
+    def _header(self, member: Member, record: Record) -> None:
+        _, version, told, wall, mono, boot, _, _, _, flags = record
+        if version != FORMAT:
+            member.broken = True
+            self.count('foreign')
+            return
+        if not member.boot:
+            member.boot = boot
+            member.shift = self.shifts.setdefault(boot, wall - mono)
+            member.first = mono
+        member.last = max(member.last, mono)
+        member.flags = flags
+        # A later segment's header repeats the process's first words; what a rule added since stays.
+        member.told = {**told, **member.told}
+        self.describe(member)
+
+    def describe(self, member: Member) -> None:
+        """Put a process's resource together, after it said something new of itself.
+
+        Args:
+            member: The process.
+        """
+        member.describe(
+            resources.of_process(self._shared, member.told, self._environment, self._service, self._run, *member.who)
+        )
+
+    def of_launcher(self, who: Identity) -> dict[str, Any]:
+        """The resource of the launcher itself, for the run's root span.
+
+        Args:
+            who: The launcher.
+        """
+        told = {'lens.role': 'launcher', 'process.command': 'lens-instrument'}
+        return resources.of_process(self._shared, told, self._environment, self._service, self._run, *who)
+
+    def _opened(self, member: Member, record: Record) -> None:
+        _, span_id, trace_id, parent_id, start, name, key, items, links = record
+        member.last = max(member.last, start)
+        if not self._traces:
+            return
+        if len(member.opened) < MOST_OPEN:
+            member.opened[span_id] = (trace_id, parent_id, start, name, key, items, links)
+        self.tally.opened(span_id, parent_id, name, items, links, start)
+
+    def _ended(self, member: Member, record: Record) -> None:
+        _, span_id, trace_id, parent_id, start, duration, name, _, status, items, links, events = record
+        member.last = max(member.last, start + duration)
+        if not self._traces:
+            return
+        member.opened.pop(span_id, None)
+        self._span(member, span_id, trace_id, parent_id, start, duration, name, status, '', items, links, events, False)
+
+    def _span(
+        self,
+        member: Member,
+        span_id: int,
+        trace_id: int,
+        parent_id: int,
+        start: int,
+        duration: int,
+        name: str,
+        status: int,
+        message: str,
+        items: Mapping[str, Any] | None,
+        links: Any,
+        events: Any,
+        truncated: bool,
+    ) -> None:
+        begin = start + member.shift
+        text = encoding.span(
+            span_id,
+            trace_id,
+            parent_id,
+            name,
+            begin,
+            begin + duration,
+            items,
+            status,
+            message,
+            links,
+            events,
+            member.shift,
+        )
+        self.tally.ended(
+            span_id,
+            parent_id,
+            name,
+            items,
+            links,
+            start,
+            duration,
+            member.label,
+            status == STATUS_ERROR and not truncated,
+            truncated,
+        )
+        member.waiting_spans.setdefault(member.resource, []).append(text)
+        member.spans += 1
+        self.waiting += len(text)
+        self.count('spans')
+        if self._prints and not member.flags.get('prints'):
+            self.printed.append(
+                console.span_line(
+                    span_id, trace_id, parent_id, name, begin, begin + duration, status, items, member.attributes
+                )
+            )
+
+    def _point(self, member: Member, record: Record) -> None:
+        _, at, name, instrument, unit, value, labels, _, trace_id, span_id = record
+        member.last = max(member.last, at)
+        if not self._metrics:
+            return
+        wall = at + member.shift
+        member.series.add(name, instrument, unit, value, labels, wall, member.first + member.shift, trace_id, span_id)
+        self.ledger.point(name, instrument, unit, value, wall)
+        member.points += 1
+        self.waiting += 200
+        self.count('points')
+        if self._prints and not member.flags.get('prints'):
+            self.printed.append(console.point_line(name, instrument, unit, value, wall, labels, member.attributes))
+
+    def _log(self, member: Member, record: Record) -> None:
+        _, at, severity, body, items, trace_id, span_id = record
+        member.last = max(member.last, at)
+        text = encoding.log(at + member.shift, severity, str(body), items, trace_id, span_id)
+        member.waiting_logs.setdefault(member.resource, []).append(text)
+        member.logs += 1
+        self.waiting += len(text)
+        self.count('logs')
+
+    def cut_short(self, member: Member) -> None:
+        """The process has ended: what it had open ends with it.
+
+        Args:
+            member: The process; its journal has been read to the end.
+        """
+        end = member.dead_at or member.last
+        self.last_ns = max(self.last_ns, end + member.shift)
+        for span_id, opened in list(member.opened.items()):
+            self._truncate(member, span_id, opened, max(end, opened[2]))
+        member.opened.clear()
+        for reason, records in member.dropped.items():
+            self.dropped[reason] = self.dropped.get(reason, 0) + records
+        if member.series.overflowed:
+            self.count('overflowed', member.series.overflowed)
+
+    def _truncate(self, member: Member, span_id: int, opened: Opened, end: int) -> None:
+        trace_id, parent_id, start, name, _, items, links = opened
+        items = {**(items or {}), 'lens.truncated': True}
+        if not member.dead_at:
+            items['lens.end_estimated'] = True
+        self.count('truncated')
+        self._span(
+            member,
+            span_id,
+            trace_id,
+            parent_id,
+            start,
+            end - start,
+            name,
+            STATUS_ERROR,
+            'the process ended before the span did',
+            items,
+            links,
+            None,
+            True,
+        )
+
+    def hand_over(self, member: Member, out: Store) -> None:
+        """Give what waits of a process to the store.
+
+        Args:
+            member: The process.
+            out: The store.
+        """
+        for resource, spans in member.waiting_spans.items():
+            # A line must not grow beyond what a request can hold: some hundred spans each.
+            for start in range(0, len(spans), 256):
+                some = spans[start : start + 256]
+                out.put(store.TRACES, encoding.resource_spans(resource, some), len(some))
+        member.waiting_spans.clear()
+        for resource, logs in member.waiting_logs.items():
+            out.put(store.LOGS, encoding.resource_logs(resource, logs), len(logs))
+        member.waiting_logs.clear()
+        metrics, points = member.series.flush()
+        if metrics:
+            out.put(store.METRICS, encoding.resource_metrics(member.resource, metrics), points)
+
+    def dump(self) -> dict[str, Any]:
+        """Plain data for the checkpoint."""
+        return {
+            'counts': self.counts,
+            'dropped': self.dropped,
+            'shifts': self.shifts,
+            'last': self.last_ns,
+            'resource': [self._shared, self._environment, self._service],
+            'tally': self.tally.dump(),
+            'ledger': self.ledger.dump(),
+        }
+
+    def load(self, plain: dict[str, Any]) -> None:
+        """Take back what `dump` gave.
+
+        Args:
+            plain: Its answer.
+        """
+        self.counts = plain['counts']
+        self.dropped = plain['dropped']
+        self.shifts = plain['shifts']
+        self.last_ns = plain['last']
+        self._shared, self._environment, self._service = plain['resource']
+        self.tally.load(plain['tally'])
+        self.ledger.load(plain['ledger'])

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run's books beside its spans: rules, processes and metrics, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lens_auto.collect.member import Member
+from lens_auto.collect.tail import Identity
+from lens_auto.collect.totals import MetricRow, ProcessRow, RuleRow
+
+_MOST_METRICS = 500
+_MOST_PROCESSES = 5000
+_MOST_REASONS = 20
+_STATS = ('calls', 'spans', 'errors', 'ns', 'over_budget')
+
+
+class Ledger:
+    """Rows that grow as the run goes.
+
+    Attributes:
+        rules: Rule key -> row.
+        metrics: (name, instrument) -> row.
+        processes: (pid, start ticks) -> row; a node has each pair once.
+        uncounted: Processes beyond the limit.
+    """
+
+    def __init__(self) -> None:
+        self.rules: dict[str, RuleRow] = {}
+        self.metrics: dict[tuple[str, str], MetricRow] = {}
+        self.processes: dict[tuple[int, int], ProcessRow] = {}
+        self.uncounted = 0
+
+    def know_rules(self, rules: list[dict[str, Any]]) -> None:
+        """Name the rules of the plan, so that one that never matches has a row too.
+
+        Args:
+            rules: key, kind, group, name, where of each.
+        """
+        for rule in rules:
+            row = self.rule(str(rule.get('key', '')))
+            for field in ('kind', 'group', 'name', 'where'):
+                setattr(row, field, str(rule.get(field) or ''))
+
+    def rule(self, key: str) -> RuleRow:
+        """The row of a rule.
+
+        Args:
+            key: Its key.
+        """
+        row = self.rules.get(key)
+        if row is None:
+            row = self.rules[key] = RuleRow(key)
+        return row
+
+    def point(self, name: str, instrument: str, unit: str, value: float, at: int) -> None:
+        """Count a metric point.
+
+        Args:
+            name: Metric name.
+            instrument: Its instrument.
+            unit: Its unit.
+            value: Value, increment or observation.
+            at: Wall-clock nanoseconds.
+        """
+        row = self.metrics.get((name, instrument))
+        if row is None:
+            if len(self.metrics) >= _MOST_METRICS:
+                return
+            row = self.metrics[name, instrument] = MetricRow(name, instrument, unit, 0, at, value)
+        if at < row.first_ns:
+            row.first_ns, row.first = at, value
+        if at >= row.last_ns:
+            row.last_ns, row.last = at, value
+        row.count += 1
+        row.total += value
+
+    def report(self, member: Member, what: str, fields: Mapping[str, Any]) -> None:
+        """Take a word of the agent about itself.
+
+        Args:
+            member: The process it comes from.
+            what: The kind of report.
+            fields: What it says.
+        """
+        key = str(fields.get('key', ''))
+        if what == 'stats':
+            for rule, counts in fields.items():
+                member.stats[rule] = list(counts)
+        elif what == 'patched':
+            # One rule may patch several places of a process: it matched that process once.
+            if key not in member.matched:
+                member.matched.add(key)
+                self.rule(key).processes += 1
+        elif what == 'missing':
+            _count(self.rule(key).missing, str(fields.get('reason', '')))
+        elif what == 'fault':
+            said = f'{fields.get("type", "?")} in {fields.get("where", "?")}'
+            _count(self.rule(key).faults, said, int(fields.get('count') or 1))
+        elif what == 'dropped':
+            # Cumulative in each process: the last word counts.
+            member.dropped[str(fields.get('reason', ''))] = int(fields.get('records') or 0)
+        elif what == 'stood_down':
+            self.process(member.who).reason = str(fields.get('reason', ''))
+
+    def process(self, who: Identity) -> ProcessRow:
+        """The row of a process; beyond the limit one that is thrown away.
+
+        Args:
+            who: The process.
+        """
+        host, pid, start = who
+        row = self.processes.get((pid, start))
+        if row is None:
+            row = ProcessRow(host, pid, start)
+            if len(self.processes) < _MOST_PROCESSES:
+                self.processes[pid, start] = row
+            else:
+                self.uncounted += 1
+        return row
+
+    def enter(self, member: Member) -> None:
+        """Write what a process's journal says of it into its row.
+
+        Args:
+            member: The process.
+        """
+        row = self.process(member.who)
+        told = member.told
+        rank = told.get('dl.rank')
+        row.host = member.who[0]
+        row.role = str(told.get('lens.role') or row.role)
+        row.rank = rank if isinstance(rank, int) else row.rank
+        row.python = str(told.get('process.runtime.version') or row.python)
+        row.command = str(told.get('process.command') or row.command)
+        row.outcome = row.outcome or 'armed'
+        row.spans, row.points = member.spans, member.points
+        row.alive = not member.dead
+
+    def listed(self, host: str, line: str) -> None:
+        """Take a line of processes.tsv, which stage 1 writes in every process, journal or not.
+
+        Args:
+            host: The node.
+            line: pid, start ticks, python, role, outcome, reason, argv[0], with tabs between.
+        """
+        fields = line.split('\t')
+        if len(fields) < 6 or not fields[0].isdigit() or not fields[1].isdigit():
+            return
+        row = self.process((host, int(fields[0]), int(fields[1])))
+        python = fields[2].removeprefix('python').strip()
+        row.python, row.role, row.outcome = python, row.role or fields[3], fields[4]
+        row.reason = fields[5] or row.reason
+        row.command = row.command or (fields[6] if len(fields) > 6 else '')
+
+    def settle(self, member: Member) -> None:
+        """A process has ended: add its own counts to the run's.
+
+        Args:
+            member: The process.
+        """
+        add_stats(self.rules, member)
+        member.stats = {}
+
+    def dump(self) -> list[Any]:
+        """Plain data for the checkpoint."""
+        return [
+            [tuple(vars(row).values()) for row in self.rules.values()],
+            [tuple(vars(row).values()) for row in self.metrics.values()],
+            [tuple(vars(row).values()) for row in self.processes.values()],
+            self.uncounted,
+        ]
+
+    def load(self, plain: list[Any]) -> None:
+        """Take back what `dump` gave.
+
+        Args:
+            plain: Its answer.
+        """
+        self.rules = {row[0]: RuleRow(*row) for row in plain[0]}
+        self.metrics = {(row[0], row[1]): MetricRow(*row) for row in plain[1]}
+        self.processes = {(row[1], row[2]): ProcessRow(*row) for row in plain[2]}
+        self.uncounted = plain[3]
+
+
+def add_stats(rules: dict[str, RuleRow], member: Member) -> None:
+    """Add one process's counts to the rules'.
+
+    Args:
+        rules: Rule key -> row; changed.
+        member: The process.
+    """
+    for key, counts in member.stats.items():
+        row = rules.get(key)
+        if row is None:
+            row = rules[key] = RuleRow(key)
+        for name, count in zip(_STATS, counts, strict=False):
+            setattr(row, name, getattr(row, name) + count)
+
+
+def _count(reasons: dict[str, int], reason: str, count: int = 1) -> None:
+    if reason not in reasons and len(reasons) >= _MOST_REASONS:
+        reason = 'other reasons'
+    reasons[reason] = reasons.get(reason, 0) + count

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which processes are alive: by pid, start time and boot, watched through a pidfd where the kernel has them."""
+
+from __future__ import annotations
+
+import os
+import select
+
+from lens_auto.collect.tail import Identity
+from lens_auto.record import process
+
+# Descriptors for watching; above it a process is asked for in /proc at each poll.
+_MOST_WATCHED = 256
+
+
+class Watch:
+    """Tells living from dead processes, and sleeps until one dies."""
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        self._fds: dict[Identity, int] = {}
+        self._boot = process.boot_id()
+        self._host = process.hostname()
+        # Written to by `wake`, from any thread.
+        self._inner, self._outer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._poll.register(self._inner, select.POLLIN)
+
+    def alive(self, who: Identity, boot: str) -> bool:
+        """True while the process runs. One of another boot or node is dead: nothing will be written there any more.
+
+        Args:
+            who: The process.
+            boot: Boot id of its node, from its header.
+        """
+        host, pid, started = who
+        if boot != self._boot or host != self._host:
+            return False
+        fd = self._fds.get(who)
+        if fd is None:
+            # The descriptor first, the identity after it: what passes is watched without a gap.
+            fd = self._watch(who)
+            if not process.alive(pid, started):
+                self.forget(who)
+                return False
+            if fd is None:
+                return True
+        # Readable once the whole process has ended.
+        readable = select.poll()
+        readable.register(fd, select.POLLIN)
+        return not readable.poll(0)
+
+    def _watch(self, who: Identity) -> int | None:
+        if len(self._fds) >= _MOST_WATCHED:
+            return None
+        try:
+            fd = os.pidfd_open(who[1])
+        except (OSError, AttributeError):
+            return None
+        self._fds[who] = fd
+        self._poll.register(fd, select.POLLIN)
+        return fd
+
+    def forget(self, who: Identity) -> None:
+        """Stop watching a process.
+
+        Args:
+            who: The process.
+        """
+        fd = self._fds.pop(who, None)
+        if fd is not None:
+            self._poll.unregister(fd)
+            os.close(fd)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; shorter when a watched process dies or somebody calls `wake`.
+
+        Args:
+            seconds: At most this long.
+        """
+        for fd, _ in self._poll.poll(max(0, int(seconds * 1000))):
+            if fd == self._inner:
+                try:
+                    os.read(self._inner, 4096)
+                except OSError:
+                    pass
+
+    def wake(self) -> None:
+        """End the current or the next `sleep`."""
+        try:
+            os.write(self._outer, b'.')
+        except OSError:
+            pass  # full: it is awake already
+
+    def close(self) -> None:
+        """Give all descriptors back."""
+        for who in list(self._fds):
+            self.forget(who)
+        os.close(self._inner)
+        os.close(self._outer)

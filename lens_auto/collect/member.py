@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One traced process as the collector knows it: who it is, what it has open, what waits to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lens_auto.collect import encoding
+from lens_auto.collect.series import Series
+from lens_auto.collect.tail import Identity, Tail
+
+# (trace_id, parent_id, t0, name, key, attributes, links): an OPENED record less its id.
+Opened = tuple[int, int, int, str, str, 'Mapping[str, Any] | None', Any]
+
+MOST_OPEN = 100_000
+_PLAIN = (
+    'boot',
+    'told',
+    'flags',
+    'shift',
+    'first',
+    'last',
+    'spans',
+    'points',
+    'logs',
+    'stats',
+    'matched',
+    'dropped',
+    'dead',
+)
+
+
+class Member:
+    """A process of the run.
+
+    Attributes:
+        who: Host, pid, start ticks.
+        tail: Its journal.
+        boot: Boot id of its node; '' before its header was read.
+        told: Resource attributes it gave.
+        flags: Header flags.
+        shift: Wall clock less monotonic clock of its node.
+        first: Monotonic time of its first record.
+        last: Monotonic time of its last record.
+        opened: Spans open in it.
+        series: Its metrics.
+        spans: Spans it finished or was cut short in.
+        points: Metric points it recorded.
+        logs: Log records it wrote.
+        stats: Rule key -> cumulative [calls, spans, errors, ns, over_budget].
+        matched: Keys of the rules that patched something in it.
+        dropped: Reason -> records it lost.
+        broken: Its journal cannot be read on.
+        dead: It has ended.
+        dead_at: Monotonic time when it was seen dead, 0 when nobody saw it.
+        resource: Its Resource, as JSON.
+        attributes: The same as a dict.
+        waiting_spans: Resource -> spans that wait to be written.
+        waiting_logs: Resource -> log records that wait to be written.
+    """
+
+    def __init__(self, who: Identity, tail: Tail, delta: bool) -> None:
+        self.who = who
+        self.tail = tail
+        self.boot = ''
+        self.told: dict[str, Any] = {}
+        self.flags: dict[str, Any] = {}
+        self.shift = 0
+        self.first = 0
+        self.last = 0
+        self.opened: dict[int, Opened] = {}
+        self.series = Series(delta)
+        self.spans = 0
+        self.points = 0
+        self.logs = 0
+        self.stats: dict[str, list[int]] = {}
+        self.matched: set[str] = set()
+        self.dropped: dict[str, int] = {}
+        self.broken = False
+        self.dead = False
+        self.dead_at = 0
+        self.resource = ''
+        self.attributes: dict[str, Any] = {}
+        self.waiting_spans: dict[str, list[str]] = {}
+        self.waiting_logs: dict[str, list[str]] = {}
+
+    @property
+    def label(self) -> str:
+        """What a person calls it: its rank, else its role and pid."""
+        rank = self.told.get('dl.rank')
+        if rank is not None:
+            return f'rank {rank}'
+        role = str(self.told.get('lens.role') or 'process')
+        return role if role == 'driver' else f'{role} {self.who[1]}'
+
+    def describe(self, attributes: dict[str, Any]) -> None:
+        """Set its resource; what waits under the old one stays under it.
+
+        Args:
+            attributes: All of its resource.
+        """
+        self.attributes = attributes
+        self.resource = encoding.resource(attributes)
+
+    def dump(self) -> list[Any]:
+        """Plain data for the checkpoint, taken when nothing waits."""
+        return [
+            self.who,
+            (self.tail.number, self.tail.offset),
+            {name: getattr(self, name) for name in _PLAIN},
+            self.opened,
+            self.series.dump(),
+        ]
+
+    @staticmethod
+    def load(plain: list[Any], folder: str, delta: bool) -> Member:
+        """Take back what `dump` gave; the resource is to be described anew.
+
+        Args:
+            plain: Its answer.
+            folder: Where its segments lie.
+            delta: Temporality of its sums.
+        """
+        who, (number, offset), scalars, opened, series = plain
+        member = Member(who, Tail(folder, who, number, offset), delta)
+        for name, item in scalars.items():
+            setattr(member, name, item)
+        member.opened = opened
+        member.series.load(series)
+        return member

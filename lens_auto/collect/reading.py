@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a spool: finds the processes of the run, follows their journals, and closes the books of those that ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from time import monotonic_ns
+from typing import Any
+
+from lens_auto.collect.intake import Intake
+from lens_auto.collect.liveness import Watch
+from lens_auto.collect.member import Member
+from lens_auto.collect.store import Store
+from lens_auto.collect.tail import Identity, Record, Tail, identity
+from lens_auto.record import process
+from lens_auto.record.reader import ForeignSegment
+
+PROCESSES = 'processes.tsv'
+
+_PIECES = 16  # read from one journal before the next has its turn
+_MOST_WAITING = 4 << 20
+
+
+class Reading:
+    """The state of reading one spool.
+
+    Attributes:
+        spool: Where the journals lie.
+        members: Processes whose books are open.
+        news: Records were taken, or books closed, since the last checkpoint.
+        consumed: Segments read to their end; to be deleted after the next checkpoint.
+        watch: Tells living from dead processes.
+    """
+
+    def __init__(
+        self, spool: str, intake: Intake, out: Store, live: bool, delta: bool, fault: Callable[[str, Exception], None]
+    ) -> None:
+        """Begin at the beginning.
+
+        Args:
+            spool: Where the journals lie.
+            intake: Takes the records.
+            out: Gets what waits of a process that has ended.
+            live: Somebody watches the processes die; else nobody knows when it was.
+            delta: Temporality of sums.
+            fault: Told of a record that made no sense.
+        """
+        self.spool = spool
+        self.members: dict[Identity, Member] = {}
+        self.news = False
+        self.consumed: list[str] = []
+        self.watch = Watch()
+        self._intake = intake
+        self._out = out
+        self._live = live
+        self._delta = delta
+        self._fault = fault
+        self._table = 0  # how much of processes.tsv was read
+
+    @property
+    def full(self) -> bool:
+        """So much waits to be written that nothing more should be read."""
+        return self._intake.waiting + self._out.waiting > _MOST_WAITING
+
+    def alive(self) -> list[Member]:
+        """Processes that are still at work."""
+        return [member for member in self.members.values() if not member.dead]
+
+    def round(self) -> bool:
+        """Read what has come, bury who has died; True when there may be more at once."""
+        self._discover()
+        return self._read() or self._bury()
+
+    def _discover(self) -> None:
+        for name in os.listdir(self.spool):
+            found = identity(name)
+            if found is None:
+                continue
+            who, number = found
+            member = self.members.get(who)
+            if member is None:
+                if os.path.join(self.spool, name) in self.consumed:
+                    continue
+                member = self.members[who] = Member(who, Tail(self.spool, who, number), self._delta)
+            if number < member.tail.number and not member.first:
+                member.tail.number = number  # the folder lists them in its own order
+            if number >= member.tail.number:
+                member.tail.numbers.add(number)
+        self._read_table()
+
+    def _read_table(self) -> None:
+        try:
+            with open(os.path.join(self.spool, PROCESSES), 'rb') as table:
+                table.seek(self._table)
+                data = table.read(1 << 20)
+        except FileNotFoundError:
+            return
+        whole, newline, _ = data.rpartition(b'\n')
+        if not newline:
+            return
+        self._table += len(whole) + 1
+        for line in whole.decode('utf-8', 'replace').split('\n'):
+            self._intake.ledger.listed(process.hostname(), line)
+
+    def _read(self) -> bool:
+        busy = False
+        for member in self.members.values():
+            for _ in range(_PIECES):
+                if member.broken:
+                    break
+                if self.full:
+                    return True
+                try:
+                    records = member.tail.read()
+                except (ForeignSegment, OSError):
+                    member.broken = True
+                    self._intake.count('unreadable')
+                    break
+                if not records:
+                    break
+                busy = True
+                self._take(member, records)
+        return busy
+
+    def _take(self, member: Member, records: list[Record]) -> None:
+        self.news = True
+        for record in records:
+            try:
+                self._intake.take(member, record)
+            except Exception as error:
+                # One record that makes no sense must not stop those behind it.
+                self._intake.count('damaged')
+                self._fault('record', error)
+
+    def _bury(self) -> bool:
+        busy = False
+        for who, member in list(self.members.items()):
+            if member.broken:
+                continue
+            if member.dead:
+                self._settle(member)
+                busy = True
+            elif not self.watch.alive(who, member.boot or process.boot_id()):
+                # Its last words may have come between our last read and its death: once more around.
+                member.dead = True
+                member.dead_at = monotonic_ns() if self._live else 0
+                busy = True
+        return busy
+
+    def _settle(self, member: Member) -> None:
+        records = member.tail.read()
+        if records:
+            self._take(member, records)
+            return
+        self._intake.cut_short(member)
+        self._intake.ledger.enter(member)
+        self._intake.ledger.settle(member)
+        self._intake.hand_over(member, self._out)
+        member.tail.finish()
+        self.consumed += member.tail.consumed
+        self.watch.forget(member.who)
+        del self.members[member.who]
+        self.news = True
+
+    def hand_over(self) -> None:
+        """Give all that waits to the store."""
+        for member in self.members.values():
+            self._intake.hand_over(member, self._out)
+        self._intake.waiting = 0
+
+    def delete_consumed(self) -> None:
+        """A checkpoint knows what came from these segments: they are not needed any more."""
+        for path in self.consumed:
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                pass
+        self.consumed.clear()
+
+    def dump(self) -> dict[str, Any]:
+        """Plain data for the checkpoint, taken when nothing waits."""
+        for member in self.members.values():
+            self.consumed += member.tail.consumed
+            member.tail.consumed.clear()
+        return {
+            'table': self._table,
+            'members': [member.dump() for member in self.members.values()],
+            'consumed': [os.path.basename(path) for path in self.consumed],
+        }
+
+    def load(self, plain: dict[str, Any]) -> None:
+        """Take back what `dump` gave.
+
+        Args:
+            plain: Its answer.
+        """
+        self._table = plain['table']
+        self.consumed = [os.path.join(self.spool, name) for name in plain['consumed']]
+        # Before the folder is listed: they would be taken for new journals.
+        self.delete_consumed()
+        for item in plain['members']:
+            member = Member.load(item, self.spool, self._delta)
+            self._intake.describe(member)
+            member.dead = False
+            self.members[member.who] = member

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`lens-instrument --replay RUN`: finish what a collector could not, and send what no backend has had yet."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from time import sleep
+from typing import Any
+
+from lens_auto.collect import closing, collector, otlp, runfile, store, summary
+from lens_auto.collect.collector import Collector
+from lens_auto.collect.folder import LAUNCHERS, RunFolder, read_key
+from lens_auto.collect.look import look_of
+from lens_auto.collect.run import Run
+from lens_auto.collect.tail import Identity
+from lens_auto.collect.totals import Totals, merge
+
+SENT = 'sent.json'
+_ENDPOINTS = (
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+)
+_TRIES = 3
+
+
+def replay(folder: str, environ: Mapping[str, str]) -> int:
+    """Complete a run folder, send what is unsent when an OTLP endpoint is set, and print the summary on stderr.
+
+    Args:
+        folder: The run folder.
+        environ: The environment; `OTEL_EXPORTER_OTLP_*` as the SDK reads it.
+
+    Returns:
+        0, or 1 when the run is still going on or an endpoint is set and did not take everything, or 2 when it is no
+        run folder.
+    """
+    folder = os.path.realpath(folder)
+    key = read_key(folder)
+    if not key:
+        sys.stderr.write(f'lens-instrument: {folder} is not the folder of a run\n')
+        return 2
+    run = _run(key)
+    notes: list[str] = []
+    for launcher, spool in _spools(folder):
+        note = _merge(folder, run, launcher, spool, environ)
+        if note:
+            notes.append(note)
+    parts = runfile.load(folder) or [_blank(folder, run)]
+    _empty_outbox(folder)
+    sent = True
+    if any(environ.get(name) for name in _ENDPOINTS):
+        sent, said = _send(folder, environ)
+        notes += said
+        if sent:
+            for part in parts:
+                part.unsent = {}
+                part.complete = part.complete or not _spools(folder)
+                runfile.write(folder, part)
+    whole = merge(runfile.load(folder) or parts)
+    whole.notes += notes
+    whole.folder = folder
+    look = look_of(2, environ, sys.stderr.encoding)
+    sys.stderr.write(summary.render(whole, look))
+    merged = whole.complete or any(whole.unsent.values())
+    return 0 if merged and sent and not notes else 1
+
+
+def _run(key: dict[str, str]) -> Run:
+    run = Run(key['id'], 'run folder', int(key['attempt']), key['nonce'], '', False)
+    # Not now: when it was. The monotonic clock of that node is known from the journals.
+    run.started_wall_ns = int(key.get('started') or 0)
+    run.started_mono_ns = 0
+    return run
+
+
+def _blank(folder: str, run: Run) -> Totals:
+    return Totals(run_id=run.run_id, trace_id=f'{run.trace_id:032x}', folder=folder, started_ns=run.started_wall_ns)
+
+
+def _spools(folder: str) -> list[tuple[str, str]]:
+    """Every spool that may hold something, with the launcher it belongs to ('' when only its checkpoint knows)."""
+    found: dict[str, str] = {}
+    for name, spool, _ in RunFolder(folder, False).launchers():
+        if spool:
+            found[spool] = name
+    for part in runfile.load(folder):
+        for spool in part.spools:
+            found.setdefault(spool, part.launcher)
+    kept = os.path.join(folder, closing.JOURNAL)
+    for name in sorted(os.listdir(kept)) if os.path.isdir(kept) else ():
+        found.setdefault(os.path.join(kept, name), '')
+    return [(launcher, spool) for spool, launcher in found.items() if os.path.isdir(spool)]
+
+
+def _merge(folder: str, run: Run, launcher: str, spool: str, environ: Mapping[str, str]) -> str:
+    """Read one spool to its end; the answer is why it could not be finished, or ''."""
+    lock = collector.own(spool)
+    if lock < 0:
+        return f'{spool} is being collected by a launcher that is still at work'
+    try:
+        host, pid, started = launcher.rsplit('-', 2) if launcher else ('', '0', '0')
+        who: Identity = (host, int(pid), int(started))
+        key = read_key(folder)
+        creator = key.get('host') == host and key.get('pid') == pid
+        values: dict[str, Any] = {'service_name': 'unknown_service', 'exporter': 'file'}
+        reader = Collector(spool, RunFolder(folder, creator), run, values, None, None, environ, who, live=False)
+        reader.drain()
+    finally:
+        os.close(lock)
+    if launcher and os.path.isdir(os.path.join(folder, LAUNCHERS)) and not os.path.isdir(spool):
+        _forget(folder, launcher)
+    return ''
+
+
+def _forget(folder: str, launcher: str) -> None:
+    for remove, path in (
+        (os.unlink, os.path.join(folder, LAUNCHERS, launcher)),
+        (os.rmdir, os.path.join(folder, LAUNCHERS)),
+    ):
+        try:
+            remove(path)
+        except OSError:
+            pass
+
+
+def _empty_outbox(folder: str) -> None:
+    """Chunks whose launcher is gone, and whose spool with it, go into the files they would have ended in."""
+    for path in store.chunks(folder):
+        stem = os.path.basename(path).rsplit('-', 3)[0]
+        if any(name.startswith(stem + '-') and alive for name, _, alive in RunFolder(folder, False).launchers()):
+            continue
+        with open(path, 'rb') as file:
+            store.Store(folder, stem, False).append(f'{store.kind_of(path)}-{stem}.jsonl', file.read())
+        os.unlink(path)
+
+
+def _send(folder: str, environ: Mapping[str, str]) -> tuple[bool, list[str]]:
+    """Send every line that was not sent, and note after each that it was: a second replay sends none of them."""
+    try:
+        from lens_auto.collect.otlp_sdk import Exporters
+
+        exporters = Exporters(environ)
+    except Exception as error:
+        return False, [f'nothing was sent: {otlp.reason(error)}']
+    done = _read_sent(folder)
+    for name in sorted(os.listdir(folder)):
+        kind = name.partition('-')[0]
+        if kind not in (store.TRACES, store.METRICS) or not name.endswith('.jsonl'):
+            continue
+        with open(os.path.join(folder, name), 'rb') as file:
+            file.seek(done.get(name, 0))
+            for line in file:
+                if not line.endswith(b'\n'):
+                    break  # still being written
+                if not _try(exporters, kind, line.decode()):
+                    said = exporters.said()
+                    return False, [f'sending to {exporters.endpoint} failed{": " + said if said else ""}']
+                done[name] = done.get(name, 0) + len(line)
+                _write_sent(folder, done)
+    return True, []
+
+
+def _try(exporters: Any, kind: str, line: str) -> bool:
+    for attempt in range(_TRIES):
+        try:
+            if exporters.send(kind, line):
+                return True
+        except Exception as error:
+            exporters.note(otlp.reason(error))
+        sleep(0.2 * (attempt + 1))
+    return False
+
+
+def _read_sent(folder: str) -> dict[str, int]:
+    try:
+        with open(os.path.join(folder, SENT), encoding='utf-8') as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return {}
+
+
+def _write_sent(folder: str, done: dict[str, int]) -> None:
+    path = os.path.join(folder, SENT)
+    with open(path + '.new', 'w', encoding='utf-8') as file:
+        json.dump(done, file)
+    os.rename(path + '.new', path)

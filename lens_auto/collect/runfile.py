@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`run.json`: what is known of the run, for people and programs; each launcher of a run keeps its own part in it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from lens_auto.collect.console import moment
+from lens_auto.collect.totals import Totals, merge
+from lens_auto.settings import redact
+
+NAME = 'run.json'
+_LOCK = '.lock'
+_FORMAT = 1
+
+
+def load(folder: str) -> list[Totals]:
+    """The parts of a run's launchers, [] when run.json is missing or unreadable.
+
+    Args:
+        folder: The run folder.
+    """
+    try:
+        with open(os.path.join(folder, NAME), encoding='utf-8') as file:
+            plain: dict[str, Any] = json.load(file)
+        return [Totals.from_json(part) for part in plain.get('launchers') or [plain]]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return []
+
+
+def write(folder: str, part: Totals) -> Totals:
+    """Put a launcher's part into run.json and return the whole run.
+
+    Args:
+        folder: The run folder.
+        part: Replaces what the same launcher wrote before.
+
+    Raises:
+        OSError: It cannot be written; the old one is still there.
+    """
+    with _locked(folder):
+        parts = [other for other in load(folder) if other.launcher != part.launcher]
+        parts.append(part)
+        parts.sort(key=lambda one: (not one.creator, one.launcher))
+        whole = merge(parts)
+        plain: dict[str, Any] = {
+            'format': _FORMAT,
+            'started': moment(whole.started_ns),
+            'ended': moment(whole.ended_ns) if whole.ended_ns else None,
+            **whole.to_json(),
+        }
+        if len(parts) > 1:
+            plain['launchers'] = [one.to_json() for one in parts]
+        _replace(os.path.join(folder, NAME), plain)
+    return whole
+
+
+def _replace(path: str, plain: dict[str, Any]) -> None:
+    fresh = f'{path}.{os.getpid()}.new'
+    data = _text(plain).encode()
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+        finally:
+            os.close(fd)
+        os.rename(fresh, path)
+    except OSError:
+        os.unlink(fresh)
+        raise
+
+
+def _text(plain: dict[str, Any]) -> str:
+    """JSON with a line for each fact and each row: readable, and greppable."""
+    facts: list[str] = []
+    for name, item in plain.items():
+        if isinstance(item, list) and item and isinstance(item[0], dict):
+            rows: list[str] = [json.dumps(row, default=repr) for row in cast('list[Any]', item)]
+            facts.append(f'  {json.dumps(name)}: [\n    ' + ',\n    '.join(rows) + '\n  ]')
+        else:
+            facts.append(f'  {json.dumps(name)}: {json.dumps(item, default=repr)}')
+    return '{\n' + ',\n'.join(facts) + '\n}\n'
+
+
+@contextmanager
+def _locked(folder: str) -> Generator[None, None, None]:
+    fd = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        except OSError:
+            pass  # no locks on this file system: two launchers that end in the same millisecond may lose one part
+        yield
+    finally:
+        os.close(fd)
+
+
+def private_command(command: list[str]) -> list[str]:
+    """A command line without its secrets.
+
+    Args:
+        command: The program and its arguments.
+    """
+    return redact.argv(command)
+
+
+def private_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings (name -> value, or name -> [value, source]) without secrets.
+
+    Args:
+        settings: As the launcher resolved them.
+    """
+    return {name: _private(item) for name, item in settings.items()}
+
+
+def _private(item: Any) -> Any:
+    if isinstance(item, str):
+        return redact.text(item)
+    if isinstance(item, (list, tuple)):
+        return [_private(one) for one in cast('list[Any]', item)]
+    return item

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the run folder: OTLP JSON lines, and (with OTLP) the chunks that wait for the sender.
+
+Lines are kept in memory until `flush` has written them all; `state` then says how long each file is. A collector that
+is killed between a flush and the checkpoint that names it leaves more than the checkpoint knows: `recover` cuts it off,
+and the journals give the same again. Chunks are written under a hidden name and shown by `commit`, after the
+checkpoint: one that is in sight is one that no later collector will write again.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+TRACES, METRICS, LOGS = 'traces', 'metrics', 'logs'
+OUTBOX = 'outbox'
+_ENVELOPE = {TRACES: '{"resourceSpans":[%s]}\n', METRICS: '{"resourceMetrics":[%s]}\n', LOGS: '{"resourceLogs":[%s]}\n'}
+_LINE = 512 * 1024  # characters of one line, roughly: what one request to a backend holds
+_MOST_CHUNKS = 2000  # a backend that is down for hours: what comes later goes into the folder's files at once
+
+
+class Store:
+    """The output of one collector.
+
+    Attributes:
+        stem: `<host>-<pid>`: tells the files of several launchers apart.
+        sending: Whether traces and metrics go to the outbox.
+        waiting: Characters that are in memory only.
+    """
+
+    def __init__(self, folder: str, stem: str, sending: bool) -> None:
+        """Begin with no files.
+
+        Args:
+            folder: The run folder.
+            stem: Part of the files' names.
+            sending: Put traces and metrics into the outbox for the sender.
+        """
+        self.folder = folder
+        self.stem = stem
+        self.sending = sending
+        self.waiting = 0
+        self._entries: dict[str, list[str]] = {TRACES: [], METRICS: [], LOGS: []}
+        self._items = {TRACES: 0, METRICS: 0, LOGS: 0}
+        self._lengths: dict[str, int] = {}
+        self._chunk = 0  # number of the last chunk written
+        self._shown = 0  # number of the last chunk a checkpoint knows
+        self._hidden: list[str] = []
+
+    def put(self, kind: str, entry: str, items: int) -> None:
+        """Take a ResourceSpans, ResourceMetrics or ResourceLogs.
+
+        Args:
+            kind: TRACES, METRICS or LOGS.
+            entry: Its JSON.
+            items: Spans, points or logs in it.
+        """
+        self._entries[kind].append(entry)
+        self._items[kind] += items
+        self.waiting += len(entry)
+
+    def flush(self) -> None:
+        """Write all that waits, or nothing of a file that cannot be written.
+
+        Raises:
+            OSError: A file could not be written (disk full); what waits stays waiting.
+        """
+        for kind, entries in self._entries.items():
+            if not entries:
+                continue
+            data = ''.join(_lines(kind, entries)).encode()
+            if self.sending and kind != LOGS and self._room():
+                self._write_chunk(kind, data)
+            else:
+                self.append(f'{kind}-{self.stem}.jsonl', data)
+            self.waiting -= sum(map(len, entries))
+            entries.clear()
+            self._items[kind] = 0
+
+    def _room(self) -> bool:
+        try:
+            return len(os.listdir(os.path.join(self.folder, OUTBOX))) < _MOST_CHUNKS
+        except FileNotFoundError:
+            return True
+
+    def _write_chunk(self, kind: str, data: bytes) -> None:
+        outbox = os.path.join(self.folder, OUTBOX)
+        os.makedirs(outbox, 0o700, exist_ok=True)
+        path = os.path.join(outbox, f'.{self.stem}-{self._chunk + 1:08d}-{self._items[kind]}-{kind}.jsonl')
+        try:
+            _write_whole(path, data, os.O_TRUNC)
+        except OSError:
+            _unlink(path)
+            raise
+        self._chunk += 1
+        self._hidden.append(path)
+
+    def append(self, name: str, data: bytes) -> None:
+        """Append to a file of the folder, all or nothing.
+
+        Args:
+            name: Its name.
+            data: Whole lines.
+
+        Raises:
+            OSError: It cannot be written; it is as long as before.
+        """
+        path = os.path.join(self.folder, name)
+        before = self._lengths.get(name)
+        if before is None:
+            before = _size(path)
+        try:
+            _write_whole(path, data, os.O_APPEND)
+        except OSError:
+            cut(path, before)
+            raise
+        self._lengths[name] = before + len(data)
+
+    def state(self) -> list[Any]:
+        """What the next checkpoint must know."""
+        return [self.stem, dict(self._lengths), self._chunk]
+
+    def commit(self) -> None:
+        """The checkpoint is written: show the chunks to the sender."""
+        for path in self._hidden:
+            os.rename(path, _shown(path))
+        self._hidden.clear()
+        self._shown = self._chunk
+
+    def recover(self, state: list[Any]) -> None:
+        """Bring the folder back to what a checkpoint says.
+
+        Args:
+            state: Answer of `state` when it was taken.
+        """
+        self.stem, lengths, self._chunk = state
+        self._lengths = dict(lengths)
+        self._shown = self._chunk
+        for name, length in self._lengths.items():
+            cut(os.path.join(self.folder, name), length)
+        for kind in (TRACES, METRICS, LOGS):
+            name = f'{kind}-{self.stem}.jsonl'
+            if name not in self._lengths:
+                _unlink(os.path.join(self.folder, name))
+        self._settle_chunks()
+
+    def reset(self) -> None:
+        """Forget what an earlier collector of this stem wrote before its first checkpoint."""
+        self.recover([self.stem, {}, 0])
+
+    def _settle_chunks(self) -> None:
+        outbox = os.path.join(self.folder, OUTBOX)
+        try:
+            names = os.listdir(outbox)
+        except FileNotFoundError:
+            return
+        for name in names:
+            if not name.startswith(f'.{self.stem}-'):
+                continue
+            path = os.path.join(outbox, name)
+            if int(name.rsplit('-', 3)[1]) <= self._chunk:
+                os.rename(path, _shown(path))
+            else:
+                _unlink(path)
+
+
+def chunks(folder: str, stem: str = '') -> list[str]:
+    """Paths of the chunks the sender may send, oldest first.
+
+    Args:
+        folder: The run folder.
+        stem: Only those of this collector.
+    """
+    outbox = os.path.join(folder, OUTBOX)
+    try:
+        names = sorted(os.listdir(outbox))
+    except FileNotFoundError:
+        return []
+    return [os.path.join(outbox, name) for name in names if not name.startswith('.') and name.startswith(stem)]
+
+
+def kind_of(path: str) -> str:
+    """TRACES or METRICS, from a chunk's name.
+
+    Args:
+        path: The chunk.
+    """
+    return os.path.basename(path).removesuffix('.jsonl').rpartition('-')[2]
+
+
+def items_of(path: str) -> int:
+    """Spans or points in a chunk, from its name.
+
+    Args:
+        path: The chunk.
+    """
+    return int(path.rsplit('-', 2)[1])
+
+
+def _lines(kind: str, entries: list[str]) -> list[str]:
+    lines: list[str] = []
+    here: list[str] = []
+    size = 0
+    for entry in entries:
+        if here and size + len(entry) > _LINE:
+            lines.append(_ENVELOPE[kind] % ','.join(here))
+            here, size = [], 0
+        here.append(entry)
+        size += len(entry)
+    lines.append(_ENVELOPE[kind] % ','.join(here))
+    return lines
+
+
+def _write_whole(path: str, data: bytes, how: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | how, 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+    finally:
+        os.close(fd)
+
+
+def cut(path: str, length: int) -> None:
+    """Shorten a file, when it is there and longer.
+
+    Args:
+        path: The file.
+        length: Bytes to keep.
+    """
+    if _size(path) > length:
+        os.truncate(path, length)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _shown(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, name.lstrip('.'))
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

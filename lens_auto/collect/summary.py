@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The summary at the end of a run: where the time went, who was slow, what was off, and where the rest is."""
+
+from __future__ import annotations
+
+import os
+from statistics import median
+
+from lens_auto.collect import table
+from lens_auto.collect.figures import number, plural, time, value
+from lens_auto.collect.look import Look
+from lens_auto.collect.totals import MetricRow, RuleRow, SpanRow, Totals
+
+_METRICS = 8
+_SLOWEST = 5
+_NAMES = 6
+# What a person looks for first, among many metrics.
+_FIRST = ('reward', 'loss', 'accuracy', 'acc', 'kl', 'entropy', 'score')
+
+
+def render(totals: Totals, look: Look | None = None) -> str:
+    """The summary, with a line break at its end.
+
+    Args:
+        totals: The run.
+        look: How to draw it.
+    """
+    look = look or Look()
+    blocks = [_title(totals, look)]
+    if totals.spans:
+        blocks += [table.draw(totals.spans, look), _findings(totals, look)]
+    else:
+        blocks.append(_nothing(totals, look))
+    blocks += [_off(totals, look), _end(totals, look)]
+    return '\n\n'.join('\n'.join(block) for block in blocks if block) + '\n'
+
+
+def render_part(totals: Totals) -> str:
+    """One line for a launcher whose run goes on elsewhere; the last one draws the whole.
+
+    Args:
+        totals: The launcher's part.
+    """
+    who = totals.role or f'launcher {totals.launcher}'
+    spans = totals.counts.get('spans', 0)
+    return (
+        f'lens-auto: {who} is done ({plural(spans, "span")}); the last launcher of the run draws the summary: '
+        f'{_shown(totals.folder)}\n'
+    )
+
+
+def _title(totals: Totals, look: Look) -> list[str]:
+    words = [look.bold(f'lens-auto  run {totals.run_id}')]
+    if totals.ended_ns:
+        words.append(time(totals.ended_ns - totals.started_ns))
+    if totals.signal is not None:
+        words.append(f'killed by signal {totals.signal}')
+    elif totals.exit_code is not None:
+        words.append(f'exit {totals.exit_code}')
+    elif not totals.ended_ns:
+        words.append('launcher was killed')
+    return ['  '.join(words)]
+
+
+def _findings(totals: Totals, look: Look) -> list[str]:
+    lines: list[str] = []
+    lines += _section('slowest', _slowest(totals.spans), look)
+    lines += _section('metrics', _metrics(totals.metrics, look), look)
+    return lines
+
+
+def _slowest(rows: list[SpanRow]) -> list[str]:
+    """The process that was slowest in each phase several processes have, widest gap first."""
+    found: list[tuple[float, str]] = []
+    for row in rows:
+        means = {label: spent / count for label, (count, spent) in row.processes.items() if count}
+        if len(means) < 2 or row.total < 1_000_000:
+            continue
+        label = max(means, key=lambda one: (means[one], one))
+        middle = median(means.values())
+        ratio = means[label] / middle if middle else 1.0
+        lost = (means[label] - middle) * row.processes[label][0]
+        text = f'{label}: {time(means[label])} on average, {ratio:.2f} x the median of {len(means)} processes'
+        found.append((lost, f'{row.path[-1]}  {text}'))
+    found.sort(key=lambda one: -one[0])
+    return [text for _, text in found[:_SLOWEST]]
+
+
+def _metrics(rows: list[MetricRow], look: Look) -> list[str]:
+    ranked = sorted(enumerate(rows), key=lambda one: (_rank(one[1].name), one[0]))
+    shown = [row for _, row in ranked[:_METRICS]]
+    wide = max((len(row.name) for row in shown), default=0)
+    arrow = '→' if look.unicode else '->'
+    lines: list[str] = []
+    for row in shown:
+        unit = f' {row.unit}' if row.unit and row.unit != '1' else ''
+        if row.instrument == 'gauge':
+            text = (
+                f'{value(row.first)} {arrow} {value(row.last)}{unit}' if row.count > 1 else f'{value(row.last)}{unit}'
+            )
+        elif row.instrument == 'counter':
+            text = f'{value(row.total)}{unit} in all'
+        else:
+            text = f'{value(row.total / max(1, row.count))}{unit} on average of {number(row.count)}'
+        lines.append(f'{row.name.ljust(min(wide, 44))}  {text}')
+    if len(rows) > len(shown):
+        lines.append(f'{len(rows) - len(shown)} more in the run folder')
+    return lines
+
+
+def _rank(name: str) -> int:
+    words = name.lower().replace('/', '.').replace('_', '.').split('.')
+    return next((place for place, word in enumerate(_FIRST) if word in words), len(_FIRST))
+
+
+def _nothing(totals: Totals, look: Look) -> list[str]:
+    lines = [look.bold('0 spans recorded')]
+    if not totals.processes:
+        lines.append('  no Python process of this run loaded the agent (another interpreter, -S or -I, or no Python)')
+    for row in totals.processes[:_NAMES]:
+        if row.outcome == 'stood_down':
+            lines.append(f'  {row.command or "process"} {row.pid} stood down: {row.reason or "no reason given"}')
+    matched = [row for row in totals.rules if row.processes]
+    if matched:
+        lines.append(f'  {plural(len(matched), "rule")} matched, but what they hook was never called:')
+        lines += [f'    {_rule(row)}' for row in matched[:_NAMES]]
+    lines += ['  ' + line for line in _unmatched(totals.rules, 20)]
+    return lines
+
+
+def _off(totals: Totals, look: Look) -> list[str]:
+    lines: list[str] = []
+    if totals.groups_off:
+        lines.append('span groups not selected: ' + ', '.join(totals.groups_off))
+    if totals.spans:
+        lines += _unmatched(totals.rules, _NAMES)
+    over = [row for row in totals.rules if row.over_budget]
+    if over:
+        names = ', '.join(f'{_rule(row)} ({number(row.over_budget)})' for row in over[:_NAMES])
+        lines.append(f'calls over the budget of their rule, not recorded: {names}')
+    cut = totals.counts.get('truncated', 0)
+    if cut:
+        lines.append(f'{plural(cut, "span")} cut short by the end of their process')
+    for reason, records in totals.dropped.items():
+        lines.append(f'{plural(records, "record")} dropped: {reason}')
+    if totals.counts.get('overflowed'):
+        lines.append(
+            f'{plural(totals.counts["overflowed"], "metric point")} counted without labels: too many label sets'
+        )
+    if totals.counts.get('damaged'):
+        lines.append(f'{plural(totals.counts["damaged"], "record")} could not be read')
+    if totals.counts.get('foreign') or totals.counts.get('unreadable'):
+        lines.append('journals of another version or user were left alone')
+    for what, count in list(totals.faults.items())[:_NAMES]:
+        lines.append(f'fault in lens-auto: {what}, {plural(count, "time")}')
+    return _section('off', lines, look)
+
+
+def _unmatched(rules: list[RuleRow], most: int) -> list[str]:
+    """Rules that matched nothing, together where the reason is the same."""
+    by_reason: dict[str, list[str]] = {}
+    for row in rules:
+        if row.processes or row.calls:
+            continue
+        reason = ', '.join(row.missing) or 'its module was never imported'
+        by_reason.setdefault(reason, []).append(_rule(row))
+    lines: list[str] = []
+    for reason, names in list(by_reason.items())[:most]:
+        shown = ', '.join(names[:_NAMES]) + (f' and {len(names) - _NAMES} more' if len(names) > _NAMES else '')
+        lines.append(f'matched nothing ({reason}): {shown}')
+    if len(by_reason) > most:
+        lines.append(f'{len(by_reason) - most} more reasons in run.json')
+    return lines
+
+
+def _rule(row: RuleRow) -> str:
+    return row.name or row.where or row.key
+
+
+def _end(totals: Totals, look: Look) -> list[str]:
+    spans, points = totals.counts.get('spans', 0), totals.counts.get('points', 0)
+    recorded = sum(1 for row in totals.processes if row.spans)
+    armed = sum(1 for row in totals.processes if row.outcome != 'stood_down')
+    text = f'{plural(spans, "span")} from {recorded} of {plural(armed, "process")}'
+    if points:
+        text += f', {plural(points, "metric point")}'
+    lines = [text]
+    unsent = [plural(count, name.removesuffix('s')) for name, count in totals.unsent.items() if count]
+    if unsent:
+        lines.append(look.bold(f'{" and ".join(unsent)} not sent; they are in the folder, --replay sends them'))
+    lines += totals.notes
+    if not totals.complete and not unsent:
+        lines.append('the run is not complete: lens-instrument --replay ' + _shown(totals.folder))
+    lines.append('folder  ' + _shown(totals.folder))
+    return lines
+
+
+def _shown(folder: str) -> str:
+    here = os.getcwd() + os.sep
+    return folder.removeprefix(here)
+
+
+def _section(head: str, lines: list[str], look: Look) -> list[str]:
+    wrapped: list[str] = []
+    for line in lines:
+        wrapped += _wrap(line, look.width - 10)
+    return [look.dim((head if not place else '').ljust(10)) + line for place, line in enumerate(wrapped)]
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    if len(text) <= width:
+        return [text]
+    lines: list[str] = []
+    while len(text) > width:
+        place = text.rfind(' ', 0, width)
+        place = place if place > width // 3 else width
+        lines.append(text[:place].rstrip())
+        text = '  ' + text[place:].lstrip()
+    return [*lines, text]
