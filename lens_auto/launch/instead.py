@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `lens-instrument` does instead of running a command: --help, --version, --info, --replay."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from lens_auto.launch.output import NAME, say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lens_auto.launch.arguments import Options
+
+
+def instead(options: Options) -> int:
+    """Do it; the exit code.
+
+    Args:
+        options: The launcher's arguments.
+    """
+    if options.action == 'help':
+        from lens_auto.launch.help import HELP
+
+        sys.stdout.write(HELP)
+        return 0
+    if options.action == 'version':
+        from lens_auto import __version__
+
+        print(f'{NAME} {__version__}')
+        return 0
+    if options.action == 'info':
+        from lens_auto.launch.info import info
+        from lens_auto.launch.refusal import Refusal
+
+        try:
+            print(info(options, dict(os.environ)))
+        except Refusal as error:
+            say(str(error))
+            return 2
+        return 0
+    from lens_auto.collect.replay import replay
+
+    assert options.replay is not None
+    return replay(options.replay, dict(os.environ))

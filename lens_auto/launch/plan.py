@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled rules of this run, and what the launcher itself reads in them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from lens_auto.launch.refusal import Refusal
+from lens_auto.rules import finding, plan, plan_cache
+from lens_auto.rules.selection import UnknownGroup, select_all
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from lens_auto.launch.arguments import Options
+    from lens_auto.rules.plan_cache import Compiled
+    from lens_auto.settings.resolve import Resolved
+
+
+def obtain(options: Options, environ: Mapping[str, str], cache: str | None) -> Compiled:
+    """The plan of this command, compiled now or taken from the cache.
+
+    Args:
+        options: The launcher's arguments.
+        environ: Its environment.
+        cache: The user's cache folder, or None.
+
+    Raises:
+        Refusal: A rule file is wrong.
+    """
+    from lens_auto import __version__
+
+    sources = finding.sources(options.rules, environ, options.command)
+    try:
+        return plan_cache.compiled(sources, __version__, cache or '')
+    except Exception as error:
+        from lens_auto.rules.errors import RuleErrors
+
+        if isinstance(error, RuleErrors):
+            raise Refusal(f'the rules cannot be used\n{error}') from None
+        raise
+
+
+def frameworks(compiled: Compiled, command: list[str]) -> list[str]:
+    """Frameworks this run may use, most specific first.
+
+    A rule file the user named counts; any other one if its package lies where this Python or the command's script would
+    find it, as far as that can be told before the command has chosen an interpreter.
+
+    Args:
+        compiled: The plan.
+        command: The command and its arguments.
+    """
+    script = finding.script(command)
+    folders = [os.getcwd(), *([os.path.dirname(os.path.abspath(script))] if script else []), *sys.path]
+    found: dict[str, None] = {}
+    for _, framework, package, origin in compiled.files:
+        named = origin in ('--rules', 'LENS_RULES', finding.LOCAL_NAME)
+        if named or package is None or any(_holds(folder, package) for folder in folders):
+            found[framework] = None
+    return list(found)
+
+
+def _holds(folder: str, package: str) -> bool:
+    path = f'{folder}/{package.partition(".")[0]}'
+    return os.path.isdir(path) or os.path.isfile(f'{path}.py')
+
+
+def check_groups(compiled: Compiled, resolved: Resolved) -> None:
+    """Refuse a span group that no rule file knows.
+
+    Args:
+        compiled: The plan.
+        resolved: The settings.
+
+    Raises:
+        Refusal: There is such a group.
+    """
+    source = resolved.source('span_groups')
+    if source.kind == 'default':
+        return  # the defaults are known, and the plan need not be read here
+    try:
+        select_all(str(resolved.value('span_groups')), plan.load(compiled.path, compiled.sha256)['files'])
+    except UnknownGroup as error:
+        near = error.nearest()
+        raise Refusal(
+            f'span group `{error.token}` is not known\n    from {source.where}\n'
+            + (f'    did you mean `{near}`?\n' if near else '')
+            + f'    known groups: {", ".join(error.groups)}\n    presets: {", ".join(error.presets)}'
+        ) from None
+
+
+class Shown:
+    """The plan for people.
+
+    Attributes:
+        rules: Of every rule its key, kind, group, name and where it is written.
+        groups_off: Groups that have rules and are not selected.
+    """
+
+    __slots__ = ('groups_off', 'rules')
+
+    def __init__(self, rules: list[dict[str, Any]], groups_off: list[str]) -> None:
+        self.rules = rules
+        self.groups_off = groups_off
+
+
+def shown(compiled: Compiled, span_groups: str) -> Shown:
+    """The plan for people: `run.json` and `--info`.
+
+    Args:
+        compiled: The plan.
+        span_groups: The setting.
+    """
+    whole = plan.load(compiled.path, compiled.sha256)
+    selected = select_all(span_groups, whole['files'])
+    rules: list[dict[str, Any]] = []
+    off: set[str] = set()
+    for rule in whole['rules']:
+        index: int = rule['file']
+        on = selected[index]
+        groups = groups_of(rule)
+        off |= groups - on
+        rules.append(
+            {
+                'key': rule['key'],
+                'kind': rule['kind'],
+                'group': rule['group'] or ', '.join(sorted(groups)),
+                'name': spelled(rule['name']),
+                'where': f'{whole["files"][rule["file"]]["path"]}:{rule["line"]}',
+                'targets': targets_of(rule),
+                # A rule without groups (a logger, a resource) is not selected by them.
+                'on': not groups or bool(groups & on),
+            }
+        )
+    return Shown(rules, sorted(off.difference(*selected)))
+
+
+def groups_of(rule: dict[str, Any]) -> set[str]:
+    """The groups that switch a rule on: its own, and those of its labels.
+
+    Args:
+        rule: A rule of the plan.
+    """
+    labels: dict[str, dict[str, Any]] = rule.get('labels') or {}
+    named: list[str | None] = [rule['group'], *(label['group'] for label in labels.values() if not label['drop'])]
+    return {group for group in named if group}
+
+
+def targets_of(rule: dict[str, Any]) -> list[str]:
+    """What a rule hooks, as a rule file spells it.
+
+    Args:
+        rule: A rule of the plan.
+    """
+    found: list[str] = []
+    for role in ('targets', 'with', 'start', 'stop', 'lap', 'pair'):
+        found += [f'{module}:{"/".join(names)}' for module, *names in rule.get(role) or ()]
+    return found
+
+
+def spelled(name: Any) -> str:
+    """A name's expression as text, with `{...}` for what is only known at run time.
+
+    Args:
+        name: Its tree, or None.
+    """
+    if not name:
+        return ''
+    if name[0] == 'c':
+        return str(name[1])
+    if name[0] == 'fmt':
+        return ''.join(spelled(part) for part in name[1])
+    if name[0] in ('var', 'arg', 'env'):
+        return f'{{{name[1]}}}'
+    return '{' + str(name[0]) + '}'

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything a run needs before its command starts: settings, plan, identity, folder, spool, environment.
+
+Only here may the launcher refuse to start. What fails for a reason that is not the user's ends in a run without us.
+"""
+
+from __future__ import annotations
+
+import os
+
+from lens_auto.collect.run import RunError
+from lens_auto.launch import bootstrap, plan
+from lens_auto.launch.environment import console_identity, forget, with_entry
+from lens_auto.launch.output import say
+from lens_auto.launch.refusal import Refusal
+from lens_auto.settings.project import environment as projection
+from lens_auto.settings.resolve import resolve
+from lens_auto.settings.source import SettingError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lens_auto.collect.folder import RunFolder
+    from lens_auto.collect.run import Run
+    from lens_auto.collect.spool import Spool
+    from lens_auto.launch.arguments import Options
+    from lens_auto.rules.plan_cache import Compiled
+    from lens_auto.settings.resolve import Resolved
+
+
+class Decided:
+    """What was asked of this run.
+
+    Attributes:
+        compiled: The plan.
+        resolved: The settings.
+    """
+
+    __slots__ = ('compiled', 'resolved')
+
+    def __init__(self, compiled: Compiled, resolved: Resolved) -> None:
+        self.compiled = compiled
+        self.resolved = resolved
+
+
+class Prepared:
+    """A run whose command can be started.
+
+    Attributes:
+        decided: What was asked.
+        run: Its identity.
+        folder: Its folder.
+        spool: Where its processes write.
+        environ: The environment of its command.
+        given: The launcher's own.
+        command: The command and its arguments.
+        alone: Whether nobody stays beside the command to print and to wait (`--exec`).
+    """
+
+    __slots__ = ('alone', 'command', 'decided', 'environ', 'folder', 'given', 'run', 'spool')
+
+    def __init__(
+        self,
+        options: Options,
+        decided: Decided,
+        run: Run,
+        folder: RunFolder,
+        spool: Spool,
+        given: dict[str, str],
+        environ: dict[str, str],
+    ) -> None:
+        self.alone = options.replace
+        self.command = options.command
+        self.given = given
+        self.decided = decided
+        self.run = run
+        self.folder = folder
+        self.spool = spool
+        self.environ = environ
+
+    def first_line(self) -> str:
+        """What the launcher says of the run at its start; the settings and their sources are in run.json."""
+        path = self.folder.path
+        here = os.getcwd() + '/'
+        shown = path[len(here) :] if path.startswith(here) else path
+        exporter = self.decided.resolved.value('exporter')
+        where = f'recording to {shown}' if exporter == 'file' else f'recording to {exporter}, folder {shown}'
+        return '\n    '.join([f'run {self.run.run_id}: {where} (settings: run.json there, or --info)', *self.notes])
+
+    @property
+    def notes(self) -> list[str]:
+        """What a user should know of where things lie."""
+        return [note for note in (self.folder.note, self.spool.note) if note]
+
+    def take_over(self, pid: int, started: int) -> None:
+        """Be the process that collects this run, instead of the launcher that made it ready.
+
+        Args:
+            pid: That launcher's process id.
+            started: Its start time.
+        """
+        from lens_auto.collect.folder import LAUNCHERS
+        from lens_auto.record import process
+
+        self.folder.register(self.spool.path)
+        try:
+            os.unlink(os.path.join(self.folder.path, LAUNCHERS, f'{process.hostname()}-{pid}-{started}'))
+        except OSError:
+            pass
+
+    def discard(self) -> None:
+        """Leave no trace of a run whose command was never started."""
+        from shutil import rmtree
+
+        rmtree(self.spool.path, ignore_errors=True)
+        if self.folder.created:
+            rmtree(self.folder.path, ignore_errors=True)
+        else:
+            self.folder.unregister()
+
+
+def decide(options: Options, environ: Mapping[str, str]) -> Decided:
+    """Compile the rules and resolve the settings.
+
+    Args:
+        options: The launcher's arguments.
+        environ: The launcher's environment.
+
+    Raises:
+        Refusal: A rule file, a setting or a span group is wrong.
+    """
+    try:
+        cache: str | None = bootstrap.cache_folder(environ)
+    except bootstrap.NoBootstrap:
+        cache = None  # slower, no worse
+    compiled = plan.obtain(options, environ, cache)
+    frameworks = plan.frameworks(compiled, options.command)
+    try:
+        resolved = resolve(options.settings, environ, options.command, options.telemetry, frameworks, cache)
+    except SettingError as error:
+        raise Refusal(str(error)) from None
+    plan.check_groups(compiled, resolved)
+    return Decided(compiled, resolved)
+
+
+def prepare(options: Options, environ: dict[str, str]) -> Prepared | None:
+    """Make a run ready.
+
+    Args:
+        options: The launcher's arguments.
+        environ: The launcher's environment.
+
+    Returns:
+        The run, or None when the settings say that nothing is to be recorded.
+
+    Raises:
+        Refusal: The user has to change something first.
+    """
+    environ = forget(environ)
+    decided = decide(options, environ)
+    if options.strict and decided.resolved.announcements:
+        raise Refusal('--strict: ' + '\n    '.join(decided.resolved.announcements))
+    for line in decided.resolved.announcements:
+        say(line)
+    if not decided.resolved.value('enabled'):
+        return None
+    from lens_auto.collect.folder import open_run
+    from lens_auto.collect.spool import choose
+
+    entry = bootstrap.folder(environ)
+    try:
+        run, folder = open_run(environ, os.getcwd(), options.run_dir)
+    except RunError as error:
+        if options.run_dir is None:
+            raise
+        raise Refusal(str(error)) from None
+    try:
+        spool = choose(environ, run, folder)
+    except RunError as error:
+        if not environ.get('LENS_SPOOL'):
+            raise
+        raise Refusal(str(error)) from None
+    child = _environment(options, environ, decided, entry, run, spool)
+    return Prepared(options, decided, run, folder, spool, environ, child)
+
+
+def _environment(
+    options: Options, environ: dict[str, str], decided: Decided, entry: str, run: Run, spool: Spool
+) -> dict[str, str]:
+    child = dict(environ)
+    child['PYTHONPATH'] = with_entry(environ.get('PYTHONPATH'), entry)
+    child.update(projection(decided.resolved))
+    child['LENS_ENABLED'] = '1'
+    child['LENS_HOME'] = bootstrap.home()
+    child['LENS_MODULES'] = ','.join(decided.compiled.modules)
+    child['LENS_PLAN_REF'] = f'{decided.compiled.path}#{decided.compiled.sha256}'
+    child['LENS_SPOOL'] = spool.path
+    child['LENS_RUN_ID'] = run.run_id
+    child['LENS_RUN_ROOT'] = run.root
+    child['LENS_LAUNCHER_PID'] = str(os.getpid())
+    if decided.resolved.value('exporter') == 'console':
+        # With --exec nobody is left to print for others: no process's stdout is this one.
+        identity = '0:0' if options.replace else console_identity()
+        if identity:
+            child['LENS_CONSOLE'] = identity
+    return child
