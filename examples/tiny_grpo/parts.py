@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a run, built from its config."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import torch
+
+from .checkpoint import CheckpointManager
+from .config import GrpoConfig
+from .generation import Generation
+from .logger import Logger
+from .model import TinyTransformer
+from .policy import Policy
+from .reward import Reward
+from .task import VOCABULARY, SortTask
+from .timer import Timer
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything `grpo_train` works with."""
+
+    task: SortTask
+    generation: Generation
+    reward: Reward
+    policy: Policy
+    checkpoints: CheckpointManager
+    timer: Timer
+    logger: Logger
+
+
+def build(config: GrpoConfig) -> Parts:
+    """Seed, then build: the first random numbers are the weights."""
+    torch.set_num_threads(config.threads)
+    torch.set_default_dtype(getattr(torch, config.precision))
+    torch.use_deterministic_algorithms(True)
+    seed_everything(config.seed)
+    return Parts(
+        task=SortTask(config.digits, config.validation_prompts),
+        policy=Policy(build_model(config), config),
+        generation=Generation(build_model(config), config.max_new_tokens, config.temperature),
+        reward=Reward(),
+        checkpoints=CheckpointManager(config.out),
+        timer=Timer(),
+        logger=Logger(),
+    )
+
+
+def build_model(config: GrpoConfig) -> TinyTransformer:
+    """A freshly initialised model of the configured size."""
+    return TinyTransformer(
+        vocabulary=VOCABULARY,
+        context=config.prompt_length + config.max_new_tokens,
+        layers=config.layers,
+        width=config.width,
+        heads=config.heads,
+    )
+
+
+def seed_everything(seed: int) -> None:
+    """One seed for prompts (`random`), weights and sampling (torch)."""
+    random.seed(seed)
+    torch.manual_seed(seed)
