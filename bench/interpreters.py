@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python interpreters to measure, and for each a venv with the peers in it, made once and kept in the user's cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+NAMES = ('python3.10', 'python3.11', 'python3.12', 'python3.13', 'python3.14')
+PEERS = ('opentelemetry-sdk', 'wrapt')
+
+
+def present() -> dict[str, str]:
+    """Path of each interpreter that PATH has and that runs, by name (a version manager's shim may be there and not run)."""
+    found: dict[str, str] = {}
+    for name in NAMES:
+        for folder in os.environ.get('PATH', '').split(os.pathsep):
+            path = shutil.which(name, path=folder)
+            if path and _runs(path):
+                found[name] = path
+                break
+    return found
+
+
+def _runs(path: str) -> bool:
+    try:
+        return subprocess.run([path, '-c', 'import ctypes'], capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def with_peers() -> tuple[dict[str, str], list[str]]:
+    """Interpreters of venvs that hold the peers, by name; and what is skipped, with the reason."""
+    pythons: dict[str, str] = {}
+    skipped = [f'{name}: not on PATH' for name in NAMES if name not in (here := present())]
+    for name, path in here.items():
+        try:
+            pythons[name] = _venv(name, path)
+        except (OSError, subprocess.SubprocessError) as problem:
+            reason = getattr(problem, 'stderr', None) or str(problem)
+            skipped.append(f'{name}: no venv with {", ".join(PEERS)}: {str(reason).strip().splitlines()[-1:]}')
+    return pythons, skipped
+
+
+def _venv(name: str, path: str) -> str:
+    base = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
+    folder = base / 'lens-auto' / 'bench' / name
+    python = folder / 'bin' / 'python'
+    check = f'import {", ".join(p.replace("-", ".") for p in PEERS)}'
+    if not python.exists() or subprocess.run([str(python), '-c', check], capture_output=True).returncode:
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([path, '-m', 'venv', str(folder)], check=True, capture_output=True, text=True)
+        install = [str(python), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', *PEERS]
+        subprocess.run(install, check=True, capture_output=True, text=True)
+    return str(python)
