@@ -12,7 +12,10 @@ CANDIDATES := python3.11 python3 python3.12 python3.13 python3.10
 USABLE := import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs clean
+# Each makes what it needs (venvs for the interpreters it finds) and prints ratios of two things measured in one run.
+BENCHES := bench/span.py
+
+.PHONY: help demo test lint types docs bench clean
 
 help:
 	@echo 'make demo    a small GRPO training, traced: the step table and a run folder (a few minutes the first time)'
@@ -20,6 +23,7 @@ help:
 	@echo 'make lint    ruff and the import contracts'
 	@echo 'make types   pyright'
 	@echo 'make docs    the generated pages and rules/schema.json, and a check of every link'
+	@echo 'make bench   what recording costs, against the OpenTelemetry SDK, on every Python found'
 	@echo 'make clean   removes .venv, caches and build output; keeps lens-runs/'
 
 demo: $(VENV)/.has-demo
@@ -40,6 +44,9 @@ types: $(VENV)/.has-dev
 # Writes what is out of date; with CI set, changes nothing and fails instead.
 docs: $(VENV)/.has-dev
 	$(BIN)/python docs/build.py $(if $(CI),--check)
+
+bench: $(VENV)/.has-dev
+	@set -e; for bench in $(BENCHES); do echo "== $$bench"; $(BIN)/python $$bench; done
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python interpreters to measure, and for each a venv with the peers in it, made once and kept in the user's cache."""
+"""The interpreters to measure, and for each a venv with the peers in it, made once and kept in the user's cache."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ PEERS = ('opentelemetry-sdk', 'wrapt')
 
 
 def present() -> dict[str, str]:
-    """Path of each interpreter that PATH has and that runs, by name (a version manager's shim may be there and not run)."""
+    """Path of each interpreter on PATH that runs, by name."""
     found: dict[str, str] = {}
     for name in NAMES:
         for folder in os.environ.get('PATH', '').split(os.pathsep):
             path = shutil.which(name, path=folder)
-            if path and _runs(path):
-                found[name] = path
+            if path is None:
+                continue
+            # A version manager's shim runs only the versions made current; the others lie beside it.
+            beside = sorted(Path(folder).parent.glob(f'versions/{name.removeprefix("python")}*/bin/{name}'))
+            runs = next((candidate for candidate in (path, *map(str, beside)) if _runs(candidate)), None)
+            if runs:
+                found[name] = runs
                 break
     return found
 

@@ -17,4 +17,6 @@ def line(what: str, ours: list[float], theirs: list[float], unit: str = 'us') ->
     """
     ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
     spread = f'{min(ratios):.3f}-{max(ratios):.3f}'
-    return f'{what:<58} {median(ratios):6.3f}  ({spread})   {median(ours):.4g} {unit} against {median(theirs):.4g} {unit}'
+    return (
+        f'{what:<58} {median(ratios):6.3f}  ({spread})   {median(ours):.4g} {unit} against {median(theirs):.4g} {unit}'
+    )

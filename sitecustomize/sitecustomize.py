@@ -8,6 +8,11 @@ lens-auto is loaded at the first import of one of them. Then the user's own site
 import os
 import sys
 
+try:
+    import _thread
+except ImportError:  # Python 2, which stands down below
+    pass
+
 # Programs that are no part of anybody's run: installers, compilers' helpers, multiprocessing's own, Ray's daemons.
 _MODULES = ('pip', 'venv', 'ensurepip', 'virtualenv', 'uv', 'compileall', 'py_compile')
 _COMMANDS = ('multiprocessing.resource_tracker', 'multiprocessing.semaphore_tracker')
@@ -23,8 +28,9 @@ class _Finder(object):
         self.home = home
         self.names = names
         self.loader = _Waking  # until stage 2 puts its own here
-        self.state = 'idle'
         self.asking = set()
+        self.awake = False
+        self.lock = _thread.RLock()
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.names:
@@ -42,9 +48,7 @@ class _Finder(object):
     def ask(self, name, path=None, target=None):
         # By hand over meta_path: `importlib.util.find_spec` imports parents and takes module locks in an order that can
         # deadlock with a thread that imports. A finder that asks all others, as we do, must not be asked in a circle.
-        from _thread import get_ident
-
-        question = (name, get_ident())
+        question = (name, _thread.get_ident())
         if question in self.asking:
             return None
         self.asking.add(question)
@@ -59,9 +63,11 @@ class _Finder(object):
         return None
 
     def wake(self):
-        """Load stage 2, once; a module it imports itself meanwhile, or another thread does, is patched when it stands."""
-        if self.state == 'idle':
-            self.state = 'awake'
+        """Load stage 2, once; another thread waits for it, and what it imports itself is patched when it stands."""
+        with self.lock:
+            if self.awake:
+                return
+            self.awake = True
             try:
                 import lens_auto.hook.activate as activate
 
@@ -90,6 +96,15 @@ class _Waking(object):
     @property
     def __class__(self):
         return type(self.lens_loader)
+
+    def __eq__(self, other):
+        return self.lens_loader == getattr(other, 'lens_loader', other)
+
+    def __hash__(self):
+        return hash(self.lens_loader)
+
+    def __repr__(self):
+        return repr(self.lens_loader)
 
     def create_module(self, spec):
         loader = self.lens_wake()

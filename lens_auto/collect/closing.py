@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Mapping
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from lens_auto.collect import checkpoint, encoding, otlp, store
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
     from lens_auto.collect.collector import Collector
 
 JOURNAL = 'journal'
+_MARGIN = 0.4  # seconds kept back for what follows the sending
+_PATIENCE = 5.0  # seconds to wait for room on a full disk
 _STATUS_ERROR = 2
 LOCK = '.collector'
-_OURS = (checkpoint.NAME, checkpoint.NAME + '.new', PROCESSES, LOCK)
+# The checkpoint goes last: as long as it is there, it tells a replay what was done.
+_OURS = (checkpoint.NAME + '.new', PROCESSES, LOCK)
 
 
 def close(collector: Collector, deadline: float) -> None:
@@ -34,31 +38,34 @@ def close(collector: Collector, deadline: float) -> None:
     if totals.creator and not totals.root_written and (totals.ended_ns or not alive):
         _write_root(collector)
         totals.root_written = True
-    collector.flush()
-    unwritten = collector.store.waiting > 0
+    written = collector.flush()
+    retry = min(deadline - 0.3, monotonic() + _PATIENCE)
+    while not written and monotonic() < retry:
+        sleep(0.05)
+        written = collector.flush()
     if collector.sender is not None:
-        collector.sender.drain(deadline - 0.25)
+        collector.sender.drain(deadline - _MARGIN)
         totals.notes += collector.sender.notes()
-    left = otlp.leave(collector.store)
-    for path in left:
-        name = 'spans' if store.kind_of(path) == store.TRACES else 'points'
-        totals.unsent[name] = totals.unsent.get(name, 0) + store.items_of(path)
-    if alive:
-        totals.notes.append(
-            f'{len(alive)} process{"es" if len(alive) > 1 else ""} went on after the command ended; '
-            'when they have ended too, --replay adds what they recorded'
-        )
-    totals.unsent = {name: count for name, count in totals.unsent.items() if count}
-    if not unwritten:
+    if written:
+        for name, count in otlp.leave(collector.store).items():
+            totals.unsent[name] = totals.unsent.get(name, 0) + count
         collector.save()  # the files are longer by what was left
-        for path in left:
-            os.unlink(path)
-    totals.complete = not (collector.reading.members or unwritten or any(totals.unsent.values()))
-    if not collector.reading.members and not unwritten:
-        _remove_spool(collector.spool)
+        store.remove_outbox(collector.folder.path)
+    if alive:
+        running = '1 process is' if len(alive) == 1 else f'{len(alive)} processes are'
+        totals.notes.append(f'{running} still running; after that, --replay adds what was recorded meanwhile')
+    finished = written and not collector.reading.members and not collector.reading.left()
+    totals.complete = finished and not totals.unsent
+    if finished:
+        totals.spools = []
     elif not alive:
-        _move_spool(collector, deadline)
+        totals.spools = [_move_spool(collector, deadline)]
     collector.write_run_file()
+    if finished:
+        # Only now: whoever finds the spool without a checkpoint finds run.json complete.
+        remove_spool(collector.spool)
+    if collector.sender is not None:
+        collector.sender.give_up()
     collector.folder.unregister()
     totals.last = not any(still for _, _, still in collector.folder.launchers())
 
@@ -110,32 +117,47 @@ def inbound_links(environ: Mapping[str, str]) -> list[tuple[int, int, Mapping[st
     return [(trace_id, span_id, {'lens.link': 'inbound'})] if trace_id and span_id else []
 
 
-def _remove_spool(spool: str) -> None:
-    """Everything in it has been used; what is not the collector's own stays, and the folder with it."""
-    for name in _OURS:
+def remove_spool(spool: str) -> None:
+    """Everything in it has been used; what is not the collector's own stays, and the folder with it.
+
+    Args:
+        spool: The spool.
+    """
+    for name in (*_OURS, checkpoint.NAME):
         try:
             os.unlink(os.path.join(spool, name))
         except OSError:
             pass
+    for path in (spool, os.path.dirname(spool)):
+        try:
+            os.rmdir(path)
+        except OSError:
+            break
+        if os.path.basename(os.path.dirname(spool)) != JOURNAL:
+            break
+
+
+def _move_spool(collector: Collector, deadline: float) -> str:
+    """Take what could not be finished into the run folder, where nobody cleans up; the answer is where it is then."""
+    spool = collector.spool
+    kept = os.path.join(collector.folder.path, JOURNAL, os.path.basename(spool))
+    if spool == kept:
+        return spool  # a replay that could not finish either
+    os.makedirs(os.path.dirname(kept), 0o700, exist_ok=True)
     try:
-        os.rmdir(spool)
-    except OSError:
-        pass
-
-
-def _move_spool(collector: Collector, deadline: float) -> None:
-    """Take what could not be finished into the run folder, where nobody cleans up."""
-    kept = os.path.join(collector.folder.path, JOURNAL, os.path.basename(collector.spool))
-    if os.path.dirname(collector.spool) == os.path.dirname(kept):
-        return  # it is there already: a replay that could not finish either
-    os.makedirs(kept, 0o700, exist_ok=True)
-    # The checkpoint last: with it in the new place, everything it speaks of is there.
-    names = sorted(os.listdir(collector.spool), key=lambda name: name == checkpoint.NAME)
-    for name in names:
+        os.rename(spool, kept)
+        return kept
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            return spool
+    # Another disk. A copy counts when it is whole; with it in place the original is nobody's any more.
+    fresh = kept + '.new'
+    os.mkdir(fresh, 0o700)
+    for name in os.listdir(spool):
         if monotonic() > deadline:
-            break  # the spool is named in run.json: a replay finds the rest there
-        if name in _OURS or name.endswith('.jnl'):
-            shutil.move(os.path.join(collector.spool, name), os.path.join(kept, name))
-    else:
-        collector.totals.spools = [kept]
-        _remove_spool(collector.spool)
+            shutil.rmtree(fresh)
+            return spool  # run.json names it: a replay finds it there
+        shutil.copyfile(os.path.join(spool, name), os.path.join(fresh, name))
+    os.rename(fresh, kept)
+    shutil.rmtree(spool, ignore_errors=True)
+    return kept

@@ -50,6 +50,7 @@ _KEPT = (
     'command',
     'settings',
     'groups_off',
+    'unsent',
 )
 
 
@@ -109,7 +110,7 @@ class Collector:
             values: Resolved settings.
             console_fd: The launcher's standard output, with exporter `console`.
             facts: For run.json: `command` (list), `settings` (name -> [value, source]), `rules` (list of dicts with
-                key, kind, group, name, where), `groups_off` (list), `notes` (list).
+                key, kind, group, name, where, targets, on), `groups_off` (list), `notes` (list).
             environ: The launcher's environment as it was at the start.
             launcher: Whose part of the run this is; this process by default.
             live: The processes may still run. A replay passes False: nobody saw them die.
@@ -156,11 +157,13 @@ class Collector:
         self._retry_at = 0.0
         self._retry_after = 1.0
         self._written_at = 0.0
+        self._saved = False
         self.whole = self.totals
 
     def start(self) -> None:
         """Begin to collect, in a thread of its own."""
-        self._lock = own(self.spool)  # held until the end: a replay sees that somebody is at work
+        # Held until the end: a replay sees that somebody is at work.
+        self._lock = self._guard('lock', lambda: own(self.spool)) or -1
         # A daemon: if the disk hangs, the launcher still ends.
         self._thread = threading.Thread(target=self._collect, name='lens-collector', daemon=True)
         self._thread.start()
@@ -190,17 +193,15 @@ class Collector:
 
     def drain(self) -> Totals:
         """Read all there is, however long it takes, and close (a replay; in the calling thread)."""
-        self._guard('recover', self.recover)
-        while self._guard('step', self._step) and self._failures < _MOST_FAULTS:
-            pass
-        self._guard('close', lambda: closing.close(self, monotonic() + 600.0))
+        if self._guard('recover', self.recover) is not False:
+            while self._guard('step', self._step) and self._failures < _MOST_FAULTS:
+                pass
+            self._guard('close', lambda: closing.close(self, monotonic() + 60.0))
         self.reading.watch.close()
         return self.totals
 
     def _collect(self) -> None:
         self._guard('recover', self.recover)
-        # The first checkpoint tells a replay what this environment knew of the run, if the launcher is killed at once.
-        self._guard('checkpoint', self.save)
         self._guard('run.json', self.write_run_file)
         pause = _FAST
         while self._failures < _MOST_FAULTS:
@@ -219,9 +220,11 @@ class Collector:
         reading = monotonic() + (deadline - monotonic()) * 0.6
         grace = min(reading, monotonic() + _GRACE)
         while monotonic() < reading:
-            if not self._guard('step', self._step):
-                if not self.reading.members or monotonic() > grace:
-                    break
+            busy = self._guard('step', self._step)
+            waits = monotonic() < self._retry_at  # for the disk
+            if not busy and not waits and (not self.reading.members or monotonic() > grace):
+                break
+            if not busy:
                 self.reading.watch.sleep(0.01)
         closing.close(self, deadline)
 
@@ -263,11 +266,13 @@ class Collector:
             self.write_run_file()
         return busy
 
-    def flush(self) -> None:
-        """Write what waits, then the checkpoint, then delete what is no longer needed."""
+    def flush(self) -> bool:
+        """Write what waits, then the checkpoint, then delete what is no longer needed; False when the disk refuses."""
         begun = monotonic()
         self.reading.hand_over()
         try:
+            if not self._saved:
+                self.save()  # nothing is written before a checkpoint says that it was not there
             self.store.flush()
             self.save()
         except OSError as error:
@@ -275,7 +280,7 @@ class Collector:
             self.fault('flush', error)
             self._retry_at = monotonic() + self._retry_after
             self._retry_after = min(2 * self._retry_after, _LONGEST_RETRY)
-            return
+            return False
         self._retry_after = 1.0
         self.reading.news = False
         if self.sender is not None:
@@ -286,6 +291,7 @@ class Collector:
             self.totals.counts['not_printed'] = self._console.lost
         self._flushed_at = monotonic()
         self._flush_every = max(_FLUSH, _FLUSH_SHARE * (self._flushed_at - begun))
+        return True
 
     def save(self) -> None:
         """Write the checkpoint; then show the chunks it knows of and delete the segments it has read.
@@ -303,6 +309,7 @@ class Collector:
             'store': self.store.state(),
         }
         checkpoint.save(self.spool, plain)
+        self._saved = True
         self.store.commit()
         self.reading.delete_consumed()
 
@@ -310,14 +317,21 @@ class Collector:
         """Go on where an earlier collector of this spool stopped, if there was one."""
         plain = checkpoint.load(self.spool)
         if plain is None:
-            self.store.reset()
+            try:
+                # Also tells a replay what this environment knew of the run, if the launcher is killed at once.
+                self.save()
+            except OSError as error:
+                self.fault('checkpoint', error)
             return
+        self._saved = True
         self.intake.load(plain['intake'])
         self.store.recover(plain['store'])
         kept = Totals.from_json(plain['totals'])
         for name in _KEPT:
             setattr(self.totals, name, getattr(kept, name))
-        self.totals.notes = self._notes = list(plain['notes'])
+        # What a former end had to say (processes still running, nothing sent) need not be true any more.
+        self._notes = list(plain['notes'])
+        self.totals.notes = list(plain['notes'])
         for said, count in plain['faults'].items():
             self.faults[said] = self.faults.get(said, 0) + count
         self.reading.load(plain['reading'])

@@ -10,6 +10,7 @@ run that only keeps its folder. Tests hold every line to protobuf's parser and t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from json import encoder
 from typing import Any, cast
 
@@ -39,6 +40,10 @@ def quote(text: str) -> str:
     if not text.isascii():
         text = text.encode('utf-8', 'replace').decode()
     return _quote(text)
+
+
+# Names and keys are few and come back in every span.
+_known = lru_cache(4096)(quote)
 
 
 def value(item: Any, longest: int = LONGEST_TEXT) -> str | None:  # Any: whatever a journal holds
@@ -89,7 +94,7 @@ def attributes(items: Mapping[str, Any] | None, longest: int = LONGEST_TEXT) -> 
     for key, item in items.items():
         text = value(item, longest)
         if text is not None:
-            parts.append('{"key":%s,"value":%s}' % (quote(key), text))
+            parts.append('{"key":%s,"value":%s}' % (_known(key), text))
             if len(parts) == MOST_ATTRIBUTES:
                 break
     return ','.join(parts)
@@ -139,7 +144,7 @@ def span(
         text += '"parentSpanId":"%016x",' % parent_id
     text += '"flags":%d,"name":%s,"kind":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d"' % (
         _FLAGS,
-        quote(name[:LONGEST_TEXT]),
+        _known(name[:LONGEST_TEXT]),
         _INTERNAL,
         start,
         end,

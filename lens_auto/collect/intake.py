@@ -24,6 +24,7 @@ from lens_auto.record.format import (
     POINT,
     REPORT,
     RESOURCE,
+    SETTINGS,
     STATUS_ERROR,
 )
 
@@ -107,6 +108,10 @@ class Intake:
         elif kind == REPORT:
             member.last = max(member.last, record[1])
             self.ledger.report(member, record[2], record[3])
+            if record[2] == SETTINGS and record[3].get('service_name'):
+                # The program's own config named the service: so are this process and those that start after it.
+                self._service = member.told['service.name'] = str(record[3]['service_name'])
+                self.describe(member)
         elif kind == ANCHOR:
             step = abs(record[1] - record[2] - member.shift)
             if step > _LONGEST_STEP:

@@ -9,6 +9,7 @@ from typing import Any
 from lens_auto.collect.member import Member
 from lens_auto.collect.tail import Identity
 from lens_auto.collect.totals import MetricRow, ProcessRow, RuleRow
+from lens_auto.record import format
 
 _MOST_METRICS = 500
 _MOST_PROCESSES = 5000
@@ -23,6 +24,7 @@ class Ledger:
         rules: Rule key -> row.
         metrics: (name, instrument) -> row.
         processes: (pid, start ticks) -> row; a node has each pair once.
+        settings: Fields that a `resource` rule changed in the program.
         uncounted: Processes beyond the limit.
     """
 
@@ -30,18 +32,22 @@ class Ledger:
         self.rules: dict[str, RuleRow] = {}
         self.metrics: dict[tuple[str, str], MetricRow] = {}
         self.processes: dict[tuple[int, int], ProcessRow] = {}
+        self.settings: dict[str, Any] = {}
         self.uncounted = 0
 
     def know_rules(self, rules: list[dict[str, Any]]) -> None:
         """Name the rules of the plan, so that one that never matches has a row too.
 
         Args:
-            rules: key, kind, group, name, where of each.
+            rules: key, kind, group, name, where, targets and on of each.
         """
         for rule in rules:
             row = self.rule(str(rule.get('key', '')))
             for field in ('kind', 'group', 'name', 'where'):
                 setattr(row, field, str(rule.get(field) or ''))
+            targets: list[str] = rule.get('targets') or []
+            row.name = row.name or ', '.join(targets[:1])
+            row.on = bool(rule.get('on', True))
 
     def rule(self, key: str) -> RuleRow:
         """The row of a rule.
@@ -85,23 +91,25 @@ class Ledger:
             fields: What it says.
         """
         key = str(fields.get('key', ''))
-        if what == 'stats':
+        if what == format.STATS:
             for rule, counts in fields.items():
                 member.stats[rule] = list(counts)
-        elif what == 'patched':
+        elif what == format.PATCHED:
             # One rule may patch several places of a process: it matched that process once.
             if key not in member.matched:
                 member.matched.add(key)
                 self.rule(key).processes += 1
-        elif what == 'missing':
+        elif what == format.MISSING:
             _count(self.rule(key).missing, str(fields.get('reason', '')))
-        elif what == 'fault':
+        elif what == format.FAULT:
             said = f'{fields.get("type", "?")} in {fields.get("where", "?")}'
             _count(self.rule(key).faults, said, int(fields.get('count') or 1))
-        elif what == 'dropped':
+        elif what == format.DROPPED:
             # Cumulative in each process: the last word counts.
             member.dropped[str(fields.get('reason', ''))] = int(fields.get('records') or 0)
-        elif what == 'stood_down':
+        elif what == format.SETTINGS:
+            self.settings.update(fields)
+        elif what == format.STOOD_DOWN:
             self.process(member.who).reason = str(fields.get('reason', ''))
 
     def process(self, who: Identity) -> ProcessRow:
@@ -169,6 +177,7 @@ class Ledger:
             [tuple(vars(row).values()) for row in self.rules.values()],
             [tuple(vars(row).values()) for row in self.metrics.values()],
             [tuple(vars(row).values()) for row in self.processes.values()],
+            self.settings,
             self.uncounted,
         ]
 
@@ -181,7 +190,7 @@ class Ledger:
         self.rules = {row[0]: RuleRow(*row) for row in plain[0]}
         self.metrics = {(row[0], row[1]): MetricRow(*row) for row in plain[1]}
         self.processes = {(row[1], row[2]): ProcessRow(*row) for row in plain[2]}
-        self.uncounted = plain[3]
+        self.settings, self.uncounted = plain[3:]
 
 
 def add_stats(rules: dict[str, RuleRow], member: Member) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _FIRST_RETRY, _LONGEST_RETRY = 1.0, 60.0
 _POLL = 2.0
+_LAST_TRY = 0.5
 # After this many refusals in a row the next chunk gets its turn: one that a backend will never take must not block it.
 _PATIENCE = 5
 
@@ -48,6 +49,7 @@ class Sender:
         self._work = threading.Event()
         self._stop = threading.Event()
         self._idle = threading.Event()
+        self._deciding = threading.Lock()  # whether a chunk is deleted or left
         self._thread: threading.Thread | None = None
         self._exporters: Exporters | None = None
         self._failed = 0
@@ -71,15 +73,21 @@ class Sender:
         Args:
             deadline: By `monotonic`.
         """
-        if self._thread is None:
+        if self._thread is None or self.missing:
             return
-        # One attempt at once, however long the back-off still was.
+        if self._failed:
+            # Very likely it is still not there: one attempt at once, however long the back-off was, and not much time.
+            deadline = min(deadline, monotonic() + _LAST_TRY)
         self._wait_until = 0.0
         self._idle.clear()
         self._work.set()
         self._idle.wait(max(0.0, deadline - monotonic()))
-        self._stop.set()
+        with self._deciding:
+            self._stop.set()
         self._work.set()
+
+    def give_up(self) -> None:
+        """Stop what is under way, after `drain`."""
         if self._exporters is not None:
             self._exporters.shutdown()
 
@@ -87,10 +95,12 @@ class Sender:
         """What the user should know, in a line each."""
         if self.missing:
             return [f'nothing was sent: {self.missing}']
-        if self._exporters is not None and self._failed:
-            said = self._exporters.said()
-            return [f'sending to {self._exporters.endpoint} failed{": " + said if said else ""}']
-        return []
+        if self._exporters is None or not store.chunks(self._folder, self._stem):
+            return []
+        if not self._failed:
+            return [f'{self._exporters.endpoint} did not take everything in the time there was']
+        said = self._exporters.said()
+        return [f'sending to {self._exporters.endpoint} failed{": " + said if said else ""}']
 
     def _send(self) -> None:
         try:
@@ -132,12 +142,14 @@ class Sender:
         except Exception as error:
             exporters.note(reason(error))
             done = False
-        if self._stop.is_set():
-            return  # the time is up and the chunk is in the folder's files by now
+        with self._deciding:
+            if self._stop.is_set():
+                return  # the time is up and the chunk belongs to `leave`
+            if done:
+                os.unlink(path)
         if done:
             name = 'spans' if kind == store.TRACES else 'points'
             self.sent[name] = self.sent.get(name, 0) + store.items_of(path)
-            os.unlink(path)
             self._failed = 0
             self._refused.clear()
             return
@@ -148,17 +160,21 @@ class Sender:
         self._wait_until = monotonic() + wait
 
 
-def leave(out: Store) -> list[str]:
-    """Copy what was not acknowledged into the run folder's files; the answer is the chunks, for the caller to delete.
+def leave(out: Store) -> dict[str, int]:
+    """Copy what was not acknowledged into the run folder's files; the answer is how many spans and points that was.
 
     Args:
         out: The launcher's store.
     """
-    left = store.chunks(out.folder, out.stem)
-    for path in left:
+    unsent: dict[str, int] = {}
+    for path in store.chunks(out.folder, out.stem):
+        kind = store.kind_of(path)
         with open(path, 'rb') as file:
-            out.append(f'{store.kind_of(path)}-{out.stem}.jsonl', file.read())
-    return left
+            out.append(f'{kind}-{out.stem}.jsonl', file.read())
+        out.left.append(path)
+        name = 'spans' if kind == store.TRACES else 'points'
+        unsent[name] = unsent.get(name, 0) + store.items_of(path)
+    return unsent
 
 
 def reason(error: BaseException) -> str:

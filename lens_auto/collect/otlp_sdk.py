@@ -124,7 +124,8 @@ class Exporters:
 
     def shutdown(self) -> None:
         """Give up what is under way; called from another thread than `send`."""
-        for exporter in (self._traces, self._metrics):
+        exporters: list[Any] = [self._traces, self._metrics]
+        for exporter in exporters:
             if exporter is not None:
                 try:
                     exporter.shutdown()

@@ -64,8 +64,16 @@ class Reading:
         return self._intake.waiting + self._out.waiting > _MOST_WAITING
 
     def alive(self) -> list[Member]:
-        """Processes that are still at work."""
-        return [member for member in self.members.values() if not member.dead]
+        """Processes that are still at work, as far as their journals can be read."""
+        return [
+            member
+            for who, member in self.members.items()
+            if not member.dead and not member.broken and self.watch.alive(who, member.boot or process.boot_id())
+        ]
+
+    def left(self) -> bool:
+        """Whether the spool holds journals that were not read to their end."""
+        return any(identity(name) for name in os.listdir(self.spool))
 
     def round(self) -> bool:
         """Read what has come, bury who has died; True when there may be more at once."""
@@ -126,6 +134,8 @@ class Reading:
     def _take(self, member: Member, records: list[Record]) -> None:
         self.news = True
         for record in records:
+            if member.broken:
+                return
             try:
                 self._intake.take(member, record)
             except Exception as error:

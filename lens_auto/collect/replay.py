@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from time import sleep
 from typing import Any
 
-from lens_auto.collect import closing, collector, otlp, runfile, store, summary
+from lens_auto.collect import checkpoint, closing, collector, otlp, runfile, store, summary
 from lens_auto.collect.collector import Collector
 from lens_auto.collect.folder import LAUNCHERS, RunFolder, read_key
 from lens_auto.collect.look import look_of
 from lens_auto.collect.run import Run
-from lens_auto.collect.tail import Identity
+from lens_auto.collect.tail import Identity, identity
 from lens_auto.collect.totals import Totals, merge
 
 SENT = 'sent.json'
@@ -52,7 +52,8 @@ def replay(folder: str, environ: Mapping[str, str]) -> int:
     parts = runfile.load(folder) or [_blank(folder, run)]
     _empty_outbox(folder)
     sent = True
-    if any(environ.get(name) for name in _ENDPOINTS):
+    # Not while a collector writes: if it is killed, what it wrote last is cut off and written again.
+    if not notes and any(environ.get(name) for name in _ENDPOINTS):
         sent, said = _send(folder, environ)
         notes += said
         if sent:
@@ -91,13 +92,22 @@ def _spools(folder: str) -> list[tuple[str, str]]:
         for spool in part.spools:
             found.setdefault(spool, part.launcher)
     kept = os.path.join(folder, closing.JOURNAL)
-    for name in sorted(os.listdir(kept)) if os.path.isdir(kept) else ():
-        found.setdefault(os.path.join(kept, name), '')
-    return [(launcher, spool) for spool, launcher in found.items() if os.path.isdir(spool)]
+    names = [name for name in sorted(os.listdir(kept)) if not name.endswith('.new')] if os.path.isdir(kept) else []
+    # A spool that was copied here counts here alone, also when its original could not be removed.
+    moved = {os.path.join(kept, name): '' for name in names}
+    for spool, launcher in found.items():
+        if os.path.basename(spool) in names:
+            moved[os.path.join(kept, os.path.basename(spool))] = launcher
+        elif os.path.isdir(spool):
+            moved[spool] = launcher
+    return [(launcher, spool) for spool, launcher in moved.items()]
 
 
 def _merge(folder: str, run: Run, launcher: str, spool: str, environ: Mapping[str, str]) -> str:
     """Read one spool to its end; the answer is why it could not be finished, or ''."""
+    if _is_done(folder, launcher, spool):
+        closing.remove_spool(spool)
+        return ''
     lock = collector.own(spool)
     if lock < 0:
         return f'{spool} is being collected by a launcher that is still at work'
@@ -111,9 +121,17 @@ def _merge(folder: str, run: Run, launcher: str, spool: str, environ: Mapping[st
         reader.drain()
     finally:
         os.close(lock)
-    if launcher and os.path.isdir(os.path.join(folder, LAUNCHERS)) and not os.path.isdir(spool):
+    if launcher and not os.path.isdir(spool):
         _forget(folder, launcher)
     return ''
+
+
+def _is_done(folder: str, launcher: str, spool: str) -> bool:
+    """A collector that was killed while it removed the spool, its work being done."""
+    names = os.listdir(spool)
+    if checkpoint.NAME in names or any(identity(name) for name in names):
+        return False
+    return any(part.launcher == launcher and not part.spools for part in runfile.load(folder))
 
 
 def _forget(folder: str, launcher: str) -> None:
@@ -136,6 +154,7 @@ def _empty_outbox(folder: str) -> None:
         with open(path, 'rb') as file:
             store.Store(folder, stem, False).append(f'{store.kind_of(path)}-{stem}.jsonl', file.read())
         os.unlink(path)
+    store.remove_outbox(folder)
 
 
 def _send(folder: str, environ: Mapping[str, str]) -> tuple[bool, list[str]]:

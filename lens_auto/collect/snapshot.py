@@ -30,6 +30,8 @@ def fill(totals: Totals, intake: Intake, members: Iterable[Member], faults: Mapp
     dropped = dict(intake.dropped)
     now = monotonic_ns()
     totals.open = []
+    for name, item in intake.ledger.settings.items():
+        totals.settings[name] = [item, "the program's own config"]
     for member in members:
         intake.ledger.enter(member)
         add_stats(rules, member)

@@ -26,6 +26,7 @@ class Store:
         stem: `<host>-<pid>`: tells the files of several launchers apart.
         sending: Whether traces and metrics go to the outbox.
         waiting: Characters that are in memory only.
+        left: Chunks whose lines are in the folder's files; to be deleted after the next checkpoint.
     """
 
     def __init__(self, folder: str, stem: str, sending: bool) -> None:
@@ -40,11 +41,11 @@ class Store:
         self.stem = stem
         self.sending = sending
         self.waiting = 0
+        self.left: list[str] = []
         self._entries: dict[str, list[str]] = {TRACES: [], METRICS: [], LOGS: []}
         self._items = {TRACES: 0, METRICS: 0, LOGS: 0}
         self._lengths: dict[str, int] = {}
         self._chunk = 0  # number of the last chunk written
-        self._shown = 0  # number of the last chunk a checkpoint knows
         self._hidden: list[str] = []
 
     def put(self, kind: str, entry: str, items: int) -> None:
@@ -118,14 +119,16 @@ class Store:
 
     def state(self) -> list[Any]:
         """What the next checkpoint must know."""
-        return [self.stem, dict(self._lengths), self._chunk]
+        return [self.stem, dict(self._lengths), self._chunk, [os.path.basename(path) for path in self.left]]
 
     def commit(self) -> None:
-        """The checkpoint is written: show the chunks to the sender."""
+        """The checkpoint is written: show the new chunks to the sender, delete those that are in the files."""
         for path in self._hidden:
             os.rename(path, _shown(path))
         self._hidden.clear()
-        self._shown = self._chunk
+        for path in self.left:
+            _unlink(path)
+        self.left.clear()
 
     def recover(self, state: list[Any]) -> None:
         """Bring the folder back to what a checkpoint says.
@@ -133,9 +136,10 @@ class Store:
         Args:
             state: Answer of `state` when it was taken.
         """
-        self.stem, lengths, self._chunk = state
+        self.stem, lengths, self._chunk, left = state
+        for name in left:
+            _unlink(os.path.join(self.folder, OUTBOX, name))
         self._lengths = dict(lengths)
-        self._shown = self._chunk
         for name, length in self._lengths.items():
             cut(os.path.join(self.folder, name), length)
         for kind in (TRACES, METRICS, LOGS):
@@ -143,10 +147,6 @@ class Store:
             if name not in self._lengths:
                 _unlink(os.path.join(self.folder, name))
         self._settle_chunks()
-
-    def reset(self) -> None:
-        """Forget what an earlier collector of this stem wrote before its first checkpoint."""
-        self.recover([self.stem, {}, 0])
 
     def _settle_chunks(self) -> None:
         outbox = os.path.join(self.folder, OUTBOX)
@@ -177,6 +177,18 @@ def chunks(folder: str, stem: str = '') -> list[str]:
     except FileNotFoundError:
         return []
     return [os.path.join(outbox, name) for name in names if not name.startswith('.') and name.startswith(stem)]
+
+
+def remove_outbox(folder: str) -> None:
+    """Remove the outbox when nothing is in it.
+
+    Args:
+        folder: The run folder.
+    """
+    try:
+        os.rmdir(os.path.join(folder, OUTBOX))
+    except OSError:
+        pass  # another launcher's chunks are in it, or there is none
 
 
 def kind_of(path: str) -> str:

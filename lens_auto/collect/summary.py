@@ -7,12 +7,13 @@ import os
 from statistics import median
 
 from lens_auto.collect import table
-from lens_auto.collect.figures import number, plural, time, value
+from lens_auto.collect.figures import number, percent, plural, time, value
 from lens_auto.collect.look import Look
 from lens_auto.collect.totals import MetricRow, RuleRow, SpanRow, Totals
 
 _METRICS = 8
 _SLOWEST = 5
+_SLOWER = 1.05
 _NAMES = 6
 # What a person looks for first, among many metrics.
 _FIRST = ('reward', 'loss', 'accuracy', 'acc', 'kl', 'entropy', 'score')
@@ -71,7 +72,8 @@ def _findings(totals: Totals, look: Look) -> list[str]:
 
 def _slowest(rows: list[SpanRow]) -> list[str]:
     """The process that was slowest in each phase several processes have, widest gap first."""
-    found: list[tuple[float, str]] = []
+    found: list[tuple[float, str, str]] = []
+    shared = False
     for row in rows:
         means = {label: spent / count for label, (count, spent) in row.processes.items() if count}
         if len(means) < 2 or row.total < 1_000_000:
@@ -79,11 +81,17 @@ def _slowest(rows: list[SpanRow]) -> list[str]:
         label = max(means, key=lambda one: (means[one], one))
         middle = median(means.values())
         ratio = means[label] / middle if middle else 1.0
+        shared = True
+        if ratio < _SLOWER:
+            continue
         lost = (means[label] - middle) * row.processes[label][0]
         text = f'{label}: {time(means[label])} on average, {ratio:.2f} x the median of {len(means)} processes'
-        found.append((lost, f'{row.path[-1]}  {text}'))
+        found.append((lost, row.path[-1], text))
+    if shared and not found:
+        return [f'no process is more than {percent(_SLOWER - 1)} slower than the others in any phase']
     found.sort(key=lambda one: -one[0])
-    return [text for _, text in found[:_SLOWEST]]
+    wide = min(44, max((len(name) for _, name, _ in found[:_SLOWEST]), default=0))
+    return [f'{name.ljust(wide)}  {text}' for _, name, text in found[:_SLOWEST]]
 
 
 def _metrics(rows: list[MetricRow], look: Look) -> list[str]:
@@ -124,7 +132,7 @@ def _nothing(totals: Totals, look: Look) -> list[str]:
     if matched:
         lines.append(f'  {plural(len(matched), "rule")} matched, but what they hook was never called:')
         lines += [f'    {_rule(row)}' for row in matched[:_NAMES]]
-    lines += ['  ' + line for line in _unmatched(totals.rules, 20)]
+    lines += ['  ' + line for line in _unmatched(totals.rules, 20, unused=True)]
     return lines
 
 
@@ -156,21 +164,37 @@ def _off(totals: Totals, look: Look) -> list[str]:
     return _section('off', lines, look)
 
 
-def _unmatched(rules: list[RuleRow], most: int) -> list[str]:
-    """Rules that matched nothing, together where the reason is the same."""
+def _unmatched(rules: list[RuleRow], most: int, unused: bool = False) -> list[str]:
+    """Rules that are on and matched nothing, together where the reason is the same.
+
+    A file none of whose modules was imported is about a framework this run does not use: told only when asked.
+    """
+    used = {_file(row) for row in rules if row.processes or row.calls or row.missing}
     by_reason: dict[str, list[str]] = {}
+    idle: dict[str, int] = {}
     for row in rules:
-        if row.processes or row.calls:
+        if row.processes or row.calls or not row.on:
             continue
-        reason = ', '.join(row.missing) or 'its module was never imported'
-        by_reason.setdefault(reason, []).append(_rule(row))
-    lines: list[str] = []
-    for reason, names in list(by_reason.items())[:most]:
-        shown = ', '.join(names[:_NAMES]) + (f' and {len(names) - _NAMES} more' if len(names) > _NAMES else '')
-        lines.append(f'matched nothing ({reason}): {shown}')
+        if _file(row) in used:
+            reason = ', '.join(row.missing) or 'its module was never imported'
+            by_reason.setdefault(reason, []).append(_rule(row))
+        else:
+            idle[_file(row)] = idle.get(_file(row), 0) + 1
+    lines = [f'matched nothing ({reason}): {_some(names)}' for reason, names in list(by_reason.items())[:most]]
     if len(by_reason) > most:
         lines.append(f'{len(by_reason) - most} more reasons in run.json')
+    if unused and idle:
+        files = [f'{os.path.basename(name)} ({plural(count, "rule")})' for name, count in idle.items()]
+        lines.append('no module was imported that these rule files name: ' + _some(files))
     return lines
+
+
+def _some(names: list[str]) -> str:
+    return ', '.join(names[:_NAMES]) + (f' and {len(names) - _NAMES} more' if len(names) > _NAMES else '')
+
+
+def _file(row: RuleRow) -> str:
+    return row.where.rpartition(':')[0]
 
 
 def _rule(row: RuleRow) -> str:

@@ -8,6 +8,7 @@ process's journal is read later) gets a stand-in whose counts move over when it 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ Links = tuple[tuple[int, int, Mapping[str, Any] | None], ...]
 _MOST_NODES = 2000
 _MOST_REMEMBERED = 50_000
 _MOST_STRANGERS = 10_000
-_MOST_PROCESSES = 2048
+_MOST_CELLS = 100_000  # names x processes
 _MOST_COVERS = 4096
 _CHECKPOINTED_PLACES = 1000
 OTHERS = '(other names)'
@@ -81,17 +82,19 @@ class Node:
             self.moved = node
         return node
 
-    def take(self, other: Node) -> None:
-        """Add another node's counts and children to this one's.
+    def take(self, other: Node) -> int:
+        """Add another node's counts and children to this one's; the answer is how many nodes that did away with.
 
         Args:
             other: Forwards to this one from now on.
         """
+        gone = 0
         # No recursion: traced recursive functions make trees as deep as they are.
         work: list[tuple[Node, Node]] = [(self, other)]
         while work:
             mine, theirs = work.pop()
             mine._add(theirs)
+            gone += 1
             for name, child in theirs.children.items():
                 if name == mine.name:
                     work.append((mine, child))
@@ -100,6 +103,7 @@ class Node:
                 else:
                     mine.children[name] = child
             theirs.moved = mine
+        return gone
 
     def holds(self, other: Node) -> bool:
         """Whether a node is this one or below it.
@@ -163,7 +167,9 @@ class Tally:
         self.root = Node('')
         self._run_root = run_root
         self._nodes = 0
-        self._places: dict[int, Place] = {}  # insertion order = age
+        self._cells = 0
+        # By age. Not a dict: finding the first key of one that lost many is linear in the losses.
+        self._places: OrderedDict[int, Place] = OrderedDict()
         self._strangers: dict[int, Node] = {}  # parents not seen yet
         self._covers: dict[int, Cover] = {}  # steps in flight
 
@@ -220,8 +226,11 @@ class Tally:
         if items:
             node.bucket = node.bucket or str(items.get('rl.bucket') or '')
             node.group = node.group or str(items.get('lens.group') or '')
-        if process in node.processes or len(node.processes) < _MOST_PROCESSES:
-            mine = node.processes.setdefault(process, [0, 0])
+        mine = node.processes.get(process)
+        if mine is None and self._cells < _MOST_CELLS:
+            self._cells += 1
+            mine = node.processes[process] = [0, 0]
+        if mine is not None:
             mine[0] += 1
             mine[1] += duration
         cover = self._covers.pop(span_id, None)
@@ -253,21 +262,20 @@ class Tally:
         is_step = linked or bool(items and items.get('lens.group') == STEP_GROUP)
         place = self._places[span_id] = Place(node, drawn, step, is_step)
         if len(self._places) > _MOST_REMEMBERED:
-            oldest = next(iter(self._places))
-            kept = self._places.pop(oldest)
+            oldest, kept = self._places.popitem(last=False)
             if kept.open:
                 self._places[oldest] = kept  # a job that is still on: its steps must find it
         stranger = self._strangers.pop(span_id, None)
         if stranger is not None:
             # Only damaged ids could make a span its own ancestor; such a tree would have no end.
-            (self.root if stranger.holds(node) else node).take(stranger)
+            self._join(self.root if stranger.holds(node) else node, stranger)
         return place
 
     def _stranger(self, span_id: int) -> Node:
         node = self._strangers.get(span_id)
         if node is None:
             if len(self._strangers) >= _MOST_STRANGERS:
-                self.root.take(self._strangers.pop(next(iter(self._strangers))))
+                self._join(self.root, self._strangers.pop(next(iter(self._strangers))))
             node = self._strangers[span_id] = Node('')
         return node
 
@@ -284,10 +292,13 @@ class Tally:
                 self._nodes += 1
         return node
 
+    def _join(self, node: Node, stranger: Node) -> None:
+        self._nodes -= node.take(stranger) - 1  # a stand-in is not counted
+
     def settle(self) -> Node:
         """The tree, with the children of parents that never showed up at its top."""
         for stranger in self._strangers.values():
-            self.root.take(stranger)
+            self._join(self.root, stranger)
         self._strangers.clear()
         return self.root
 
@@ -307,7 +318,7 @@ class Tally:
                     (
                         above,
                         node.name,
-                        (d.count, d.total, d.least, d.most, tuple(d.sample)),
+                        (d.count, d.total, d.least, d.most, d.sample.tobytes()),
                         (node.errors, node.truncated, node.bucket, node.group, node.linked, node.idle, node.watched),
                         node.processes,
                     )
@@ -341,7 +352,7 @@ class Tally:
             node = Node(name)
             d = node.durations
             d.count, d.total, d.least, d.most = durations[:4]
-            d.sample = list(durations[4])
+            d.sample.frombytes(durations[4])
             node.errors, node.truncated, node.bucket, node.group, node.linked, node.idle, node.watched = rest
             node.processes = {label: list(mine) for label, mine in processes.items()}
             nodes.append(node)
@@ -349,8 +360,9 @@ class Tally:
                 nodes[above].children[name] = node
         self.root = nodes[0]
         self._nodes = len(nodes)
+        self._cells = sum(len(node.processes) for node in nodes)
         self._strangers = {span_id: nodes[place] for span_id, place in plain[1]}
-        self._places = {sid: Place(nodes[int(number)], *rest) for sid, number, *rest in plain[2]}
+        self._places = OrderedDict((sid, Place(nodes[int(number)], *rest)) for sid, number, *rest in plain[2])
         self._covers = {span_id: Cover.load(cover) for span_id, cover in plain[3]}
 
 

@@ -68,13 +68,14 @@ class ProcessRow:
 
 @dataclass
 class RuleRow:
-    """One rule: what it matched and what that cost."""
+    """One rule: what it matched and what that cost; `on` is false when none of its groups was selected."""
 
     key: str
     kind: str = ''
     group: str = ''
     name: str = ''
     where: str = ''
+    on: bool = True
     processes: int = 0
     calls: int = 0
     spans: int = 0
@@ -186,7 +187,7 @@ def merge(parts: list[Totals]) -> Totals:
     """
     first = next((part for part in parts if part.creator), parts[0])
     whole = Totals.from_json(first.to_json())
-    whole.role = ''
+    whole.role = first.role if len(parts) == 1 else ''
     whole.started_ns = min(part.started_ns for part in parts)
     whole.ended_ns = max(part.ended_ns for part in parts) if all(part.ended_ns for part in parts) else 0
     whole.complete = all(part.complete for part in parts)
@@ -266,7 +267,7 @@ def _merge_rules(parts: list[Totals]) -> list[RuleRow]:
     merged: dict[str, RuleRow] = {}
     for part in parts:
         for row in part.rules:
-            mine = merged.setdefault(row.key, RuleRow(row.key, row.kind, row.group, row.name, row.where))
+            mine = merged.setdefault(row.key, RuleRow(row.key, row.kind, row.group, row.name, row.where, row.on))
             for name in ('processes', 'calls', 'spans', 'errors', 'ns', 'over_budget'):
                 setattr(mine, name, getattr(mine, name) + getattr(row, name))
             _sum(mine.missing, row.missing)

@@ -147,6 +147,9 @@ class Activation:
 
 
 def _importing(module: Any) -> bool:
+    """True while a module's code has not run to its end, or (a lazy module nobody has looked at) not begun."""
+    if type(module).__module__ == 'importlib.util':
+        return True
     # Its own dict: a lazy module would load itself on being asked for its spec.
     return getattr(object.__getattribute__(module, '__dict__').get('__spec__'), '_initializing', False)
 

@@ -62,7 +62,8 @@ def resolve(module: ModuleType, qualname: str) -> Place:
 
 def _member(holder: Any, part: str, qualname: str) -> tuple[Any, type | None]:
     """A member without running descriptors; and the class named, if the member is inherited from a base of it."""
-    if isinstance(holder, type):
+    # type() rather than isinstance, which asks the holder for its class: a lazy module would load itself.
+    if issubclass(type(holder), type):
         for base in holder.__mro__:
             if part in base.__dict__:
                 return base.__dict__[part], None if base is holder else holder

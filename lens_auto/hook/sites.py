@@ -127,7 +127,10 @@ class Builder:
             return self._place(site, function, key + 'w', HELD if place.holds else AROUND)
         opened = self._opened.setdefault(rule['key'], {})
         if kind == 'interval':
-            readers = Readers(rule, rule['group'], rule['bucket'], signature, variables)
+            # The span of a start ... stop has what `start` was called with; `stop` may have other parameters.
+            readers = None
+            if part != 'stop':
+                readers = Readers(rule, rule['group'], rule['bucket'], signature, variables)
             site = IntervalSite(rule, readers, *common, passing, place.owned_by, opened, signature)
             return self._place(site, function, key + _LETTER[part], AFTER)
         labels = self._labels_of(rule)

@@ -16,7 +16,7 @@ from lens_auto.launch import plan
 from lens_auto.launch.output import write
 
 if TYPE_CHECKING:
-    from lens_auto.collect.totals import Totals
+    from lens_auto.collect.totals import RuleRow, Totals
     from lens_auto.launch.prepare import Prepared
 
 
@@ -48,7 +48,7 @@ def facts(prepared: Prepared) -> dict[str, Any]:
         prepared: The run.
     """
     resolved = prepared.decided.resolved
-    shown = plan.shown(prepared.decided.compiled, str(resolved.value('span_groups')))
+    shown = plan.rules_of(prepared.decided.compiled, resolved)
     return {
         'command': prepared.command,
         'settings': {name: [value, str(resolved.source(name))] for name, value in resolved.values.items()},
@@ -58,17 +58,18 @@ def facts(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def finish(collector: Collector, status: int | None, seconds: float, summary: bool) -> list[str]:
+def finish(collector: Collector, prepared: Prepared, status: int | None, seconds: float, summary: bool) -> list[str]:
     """Collect the rest and print the summary.
 
     Args:
         collector: The collector.
+        prepared: The run.
         status: The command's wait status, or None when somebody else waits for it.
         seconds: For all of it.
         summary: Whether the summary is wanted.
 
     Returns:
-        What makes this run a doubtful one, a line each.
+        With `--strict`, what makes this run a doubtful one, a line each.
     """
     code = signal = None
     if status is not None:
@@ -80,23 +81,34 @@ def finish(collector: Collector, status: int | None, seconds: float, summary: bo
     if summary:
         encoding = sys.stderr.encoding if sys.stderr is not None else None
         write(collector.summary(look_of(2, collector.environ, encoding)))
-    return doubts(totals)
+    return doubts(totals, prepared) if prepared.strict else []
 
 
-def doubts(totals: Totals) -> list[str]:
+def doubts(totals: Totals, prepared: Prepared) -> list[str]:
     """Rules that matched nothing, or not what they were written for, and faults of ours.
+
+    Of the rules that are on, those count that the user named, and those of a file of which another rule matched: most
+    built-in files are for frameworks that this run does not use.
 
     Args:
         totals: What the run came to.
+        prepared: The run.
     """
+    compiled = prepared.decided.compiled
+    on = {rule['key'] for rule in plan.rules_of(compiled, prepared.decided.resolved).rules if rule['on']}
+    active = {path for path, _, _, origin in compiled.files if origin in plan.NAMED}
+    active |= {_file(rule) for rule in totals.rules if rule.processes}
     found: list[str] = []
     for rule in totals.rules:
-        name = f'{rule.name or rule.key} ({rule.where})'
-        if rule.missing:
-            found.append(f'rule {name}: ' + ', '.join(rule.missing))
-        elif not rule.processes:
-            found.append(f'rule {name} matched nothing')
+        said = f'rule {rule.name or rule.key} ({rule.where})'
+        if rule.key in on and _file(rule) in active and not rule.processes:
+            reasons = ', '.join(rule.missing) or 'its module was not imported'
+            found.append(f'{said} matched nothing: {reasons}')
         if rule.faults:
-            found.append(f'rule {name} failed: ' + ', '.join(rule.faults))
+            found.append(f'{said} failed: ' + ', '.join(rule.faults))
     found += [f'{what} ({count} times)' for what, count in totals.faults.items()]
     return found
+
+
+def _file(rule: RuleRow) -> str:
+    return rule.where.rpartition(':')[0]

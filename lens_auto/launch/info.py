@@ -73,11 +73,11 @@ def _rules(decided: Decided) -> list[tuple[str, list[str]]]:
         f'{_short(path)}  {framework}  from {origin}' + (f', where {package} is importable' if package else '')
         for path, framework, package, origin in compiled.files
     ]
-    shown = plan.shown(compiled, str(decided.resolved.value('span_groups')))
+    shown = plan.rules_of(compiled, decided.resolved)
     cache = [f'plan cache: {compiled.problem}'] if compiled.problem else []
     return [
         ('rule files', [*files, *cache] or ['none']),
-        ('hooked', _table([_row(rule) for rule in shown.rules if rule['on']])),
+        ('hooked', _table([_row(rule) for rule in shown.rules if rule['on']]) or ['nothing']),
         ('off', _table([_row(rule) for rule in shown.rules if not rule['on']])),
     ]
 

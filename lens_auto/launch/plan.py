@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from lens_auto.settings.resolve import Resolved
 
 
+NAMED = ('--rules', 'LENS_RULES', finding.LOCAL_NAME)
+"""Origins of a rule file that say its user meant this run."""
+
+
 def obtain(options: Options, environ: Mapping[str, str], cache: str | None) -> Compiled:
     """The plan of this command, compiled now or taken from the cache.
 
@@ -58,8 +62,7 @@ def frameworks(compiled: Compiled, command: list[str]) -> list[str]:
     folders = [os.getcwd(), *([os.path.dirname(os.path.abspath(script))] if script else []), *sys.path]
     found: dict[str, None] = {}
     for _, framework, package, origin in compiled.files:
-        named = origin in ('--rules', 'LENS_RULES', finding.LOCAL_NAME)
-        if named or package is None or any(_holds(folder, package) for folder in folders):
+        if origin in NAMED or package is None or any(_holds(folder, package) for folder in folders):
             found[framework] = None
     return list(found)
 
@@ -93,7 +96,7 @@ def check_groups(compiled: Compiled, resolved: Resolved) -> None:
         ) from None
 
 
-class Shown:
+class Rules:
     """The plan for people.
 
     Attributes:
@@ -108,15 +111,15 @@ class Shown:
         self.groups_off = groups_off
 
 
-def shown(compiled: Compiled, span_groups: str) -> Shown:
+def rules_of(compiled: Compiled, resolved: Resolved) -> Rules:
     """The plan for people: `run.json` and `--info`.
 
     Args:
         compiled: The plan.
-        span_groups: The setting.
+        resolved: The settings.
     """
     whole = plan.load(compiled.path, compiled.sha256)
-    selected = select_all(span_groups, whole['files'])
+    selected = select_all(str(resolved.value('span_groups')), whole['files'])
     rules: list[dict[str, Any]] = []
     off: set[str] = set()
     for rule in whole['rules']:
@@ -136,7 +139,7 @@ def shown(compiled: Compiled, span_groups: str) -> Shown:
                 'on': not groups or bool(groups & on),
             }
         )
-    return Shown(rules, sorted(off.difference(*selected)))
+    return Rules(rules, sorted(off.difference(*selected)))
 
 
 def groups_of(rule: dict[str, Any]) -> set[str]:

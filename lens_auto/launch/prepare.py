@@ -55,10 +55,11 @@ class Prepared:
         environ: The environment of its command.
         given: The launcher's own.
         command: The command and its arguments.
+        strict: Whether doubts are errors.
         alone: Whether nobody stays beside the command to print and to wait (`--exec`).
     """
 
-    __slots__ = ('alone', 'command', 'decided', 'environ', 'folder', 'given', 'run', 'spool')
+    __slots__ = ('alone', 'command', 'decided', 'environ', 'folder', 'given', 'run', 'spool', 'strict')
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class Prepared:
         environ: dict[str, str],
     ) -> None:
         self.alone = options.replace
+        self.strict = options.strict
         self.command = options.command
         self.given = given
         self.decided = decided
@@ -139,9 +141,15 @@ def decide(options: Options, environ: Mapping[str, str]) -> Decided:
     try:
         resolved = resolve(options.settings, environ, options.command, options.telemetry, frameworks, cache)
     except SettingError as error:
-        raise Refusal(str(error)) from None
+        raise _redacted(error) from None
     plan.check_groups(compiled, resolved)
     return Decided(compiled, resolved)
+
+
+def _redacted(error: Exception) -> Refusal:
+    from lens_auto.settings import redact
+
+    return Refusal(redact.text(str(error)))
 
 
 def prepare(options: Options, environ: dict[str, str]) -> Prepared | None:
@@ -159,10 +167,15 @@ def prepare(options: Options, environ: dict[str, str]) -> Prepared | None:
     """
     environ = forget(environ)
     decided = decide(options, environ)
-    if options.strict and decided.resolved.announcements:
-        raise Refusal('--strict: ' + '\n    '.join(decided.resolved.announcements))
-    for line in decided.resolved.announcements:
-        say(line)
+    if decided.resolved.announcements:
+        from lens_auto.settings import redact
+
+        # They quote variables and arguments.
+        lines = [redact.text(line) for line in decided.resolved.announcements]
+        if options.strict:
+            raise Refusal('--strict: ' + '\n    '.join(lines))
+        for line in lines:
+            say(line)
     if not decided.resolved.value('enabled'):
         return None
     from lens_auto.collect.folder import open_run

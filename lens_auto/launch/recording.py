@@ -69,7 +69,9 @@ class Recording:
         from lens_auto.launch.collecting import finish
 
         # A fifth for the summary.
-        self.doubts = finish(self._collector, status, 0.8 * (deadline - time.monotonic()), self._summary)
+        self.doubts = finish(
+            self._collector, self._prepared, status, 0.8 * (deadline - time.monotonic()), self._summary
+        )
 
 
 def _in_thread(what: Callable[[], None], done: _thread.LockType) -> None:

@@ -43,6 +43,8 @@ def detach(prepared: Prepared) -> None:
         os.waitpid(between, 0)
     except ChildProcessError:  # SIGCHLD is ignored: the kernel has waited
         pass
+    # Where it was blocked at our start, the command would find it pending.
+    signal.sigtimedwait({signal.SIGCHLD}, 0)
 
 
 def _collect(prepared: Prepared, pid: int, started: int) -> NoReturn:
@@ -55,7 +57,7 @@ def _collect(prepared: Prepared, pid: int, started: int) -> NoReturn:
         collecting = collector(prepared)
         while process.alive(pid, started) or _any_alive(prepared.spool.path):
             time.sleep(_LOOK)
-        finish(collecting, None, 60, summary=False)
+        finish(collecting, prepared, None, 60, summary=False)
     finally:
         os._exit(0)
 

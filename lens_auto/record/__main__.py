@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from lens_auto.record import format as form
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
     from lens_auto.record.reader import Record
 
 _KINDS = {
-    form.HEADER: ('header', ('format', 'resource', 'wall', 'time', 'boot_id', 'pid', 'start_ticks', 'segment', 'flags')),
+    form.HEADER: (
+        'header',
+        ('format', 'resource', 'wall', 'time', 'boot_id', 'pid', 'start_ticks', 'segment', 'flags'),
+    ),
     form.OPENED: ('opened', ('span', 'trace', 'parent', 'time', 'name', 'rule', 'attributes', 'links')),
     form.ENDED: (
         'ended',
@@ -38,9 +42,9 @@ def show(record: Record) -> str:
     for field, value in zip(fields, record[1:], strict=False):
         if value is None or (field in ('parent', 'trace', 'span') and not value):
             continue
-        if field in ('span', 'parent'):
+        if field in ('span', 'parent') and type(value) is int:
             value = f'{value:016x}'
-        elif field == 'trace':
+        elif field == 'trace' and type(value) is int:
             value = f'{value:032x}'
         parts.append(f'{field}={value!r}' if isinstance(value, (str, dict, tuple)) else f'{field}={value}')
     return ' '.join(parts)
@@ -57,11 +61,11 @@ def main(arguments: list[str]) -> int:
         return 0 if arguments else 2
     failed = 0
     for argument in arguments:
-        for path in reader.segments(argument) or [argument]:
+        for path in reader.segments(argument) if os.path.isdir(argument) else [argument]:
             try:
                 records = reader.read(path)
             except (OSError, reader.ForeignSegment) as problem:
-                print(f'lens_auto.record: {problem}', file=sys.stderr)
+                print(f'lens_auto.record: {_said(problem, path)}', file=sys.stderr)
                 failed = 1
                 continue
             print(f'# {path}')
@@ -70,5 +74,16 @@ def main(arguments: list[str]) -> int:
     return failed
 
 
+def _said(problem: Exception, path: str) -> str:
+    return f'{path}: {problem.strerror}' if isinstance(problem, OSError) else str(problem)
+
+
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    try:
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # `| head` has seen enough. What is still buffered goes nowhere, without a complaint at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)

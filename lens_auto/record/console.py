@@ -42,8 +42,10 @@ class Printer:
     __slots__ = ('_describe', '_offset', '_pid', '_resource')
 
     def __init__(self, describe: Callable[[], dict[str, Any]]):
-        """Args:
-        describe: Gives the resource attributes of this process; asked again after a fork.
+        """See the class.
+
+        Args:
+            describe: Gives the resource attributes of this process; asked again after a fork.
         """
         self._describe = describe
         self._pid = 0

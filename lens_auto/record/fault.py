@@ -7,6 +7,10 @@ the fault counted and journalled once per place with its type and our own frames
 
 from __future__ import annotations
 
+import os
+
+from lens_auto.record import rollcall
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,14 +26,17 @@ class Faults:
         count: Faults so far in this process.
     """
 
-    __slots__ = ('_report', '_seen', 'count')
+    __slots__ = ('_report', '_seen', '_told', 'count')
 
     def __init__(self, report: Callable[[str, dict[str, Any]], None]):
-        """Args:
-        report: Journals one REPORT record; what it raises is counted and dropped, there is nowhere further to go.
+        """See the class.
+
+        Args:
+            report: Journals one REPORT record; if it raises, the roll-call says so, once.
         """
         self._report = report
         self._seen: set[tuple[str, str]] = set()
+        self._told = False
         self.count = 0
 
     def take(self, where: str, key: str, error: BaseException) -> None:
@@ -56,7 +63,17 @@ class Faults:
                     'count': self.count,
                 },
             )
-        except Exception:  # the journal itself failed: the count is all that is left
+        except Exception as second:
+            self.count += 1
+            self._without_journal(f'fault: {where}: {type(error).__qualname__}, {frames(second)}')
+
+    def _without_journal(self, reason: str) -> None:
+        if self._told:
+            return
+        self._told = True
+        try:
+            rollcall.note(os.environ['LENS_SPOOL'], 'armed', reason)
+        except Exception:  # no journal and no roll-call: the count is all that is left
             self.count += 1
 
 

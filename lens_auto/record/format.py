@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The journal's records: what each tuple holds, and how it is framed in a segment.
 
-A segment is a file `<host>-<pid>-<start ticks>-<n>.jnl`. It is a row of frames: four bytes of length (little endian), then
-`marshal.dumps(record, 2)`. The payload is stored before its length, so a length of 0 is the end of what is there.
+A segment is a file `<host>-<pid>-<start ticks>-<n>.jnl`. It is a row of frames: four bytes of length (little endian),
+then `marshal.dumps(record, 2)`, filled up with zeros to a multiple of four, which the length counts and marshal
+ignores. The payload is stored before its length, and the length in one store, so a length of 0 is the end of what is
+there.
 marshal version 2 reads the same on every Python we run on, holds ints of any size, and costs a third of a JSON encoder.
 It is not safe against a hostile file: readers take only files of their own user from a 0700 folder.
 
@@ -19,7 +21,8 @@ SUFFIX = '.jnl'
 HEADER = 0
 # (OPENED, span_id, trace_id, parent_id, t0, name, key, attributes | None, links | None)
 OPENED = 1
-# (ENDED, span_id, trace_id, parent_id, t0, duration_ns, name, key, status, attributes | None, links | None, events | None)
+# (ENDED, span_id, trace_id, parent_id, t0, duration_ns, name, key, status,
+#  attributes | None, links | None, events | None)
 ENDED = 2
 # (POINT, t, name, instrument, unit, value, attributes | None, key, trace_id, span_id)
 POINT = 3
@@ -31,6 +34,9 @@ ANCHOR = 5
 RESOURCE = 6
 # (REPORT, t, what, fields): the agent about itself; `what` is one of the words below.
 REPORT = 7
+
+# How many fields a record of each kind has, the kind itself included: what differs is damage.
+FIELDS = {HEADER: 10, OPENED: 9, ENDED: 12, POINT: 10, LOG: 7, ANCHOR: 3, RESOURCE: 3, REPORT: 4}
 
 # A link is (trace_id, span_id, attributes | None); an event is (t, name, attributes | None).
 STATUS_UNSET = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Span and trace ids, with no system call a span and without touching `random` (a seeded run must draw what it drew)."""
+"""Span and trace ids: no system call a span, and `random` is not touched (a seeded run must draw what it drew)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GOLDEN = 0x9E3779B97F4A7C15
 
 
 def spans() -> count[int]:
-    """The span ids of one process, to be cut to 64 bits; a forked child takes a new sequence, from a base of its own."""
+    """The span ids of one process, to be cut to 64 bits; a forked child takes a sequence of its own."""
     return count(int.from_bytes(os.urandom(8), 'little'), GOLDEN)
 
 

@@ -2,15 +2,13 @@
 """The journal of one process: records stored in memory-mapped segments, where they outlive the process.
 
 A store into a shared mapping is in the page cache at once: SIGKILL, `os._exit` and a fork lose nothing, and there is no
-system call (an `os.write` gives the GIL away, 2-10 ms a record beside one busy thread). Nothing here takes a lock that a
-signal handler or another thread could wait for, and no thread is started.
+system call (an `os.write` gives the GIL away, 2-10 ms a record beside one busy thread). Nothing here takes a lock that
+a signal handler or another thread could wait for, and no thread is started.
 """
 
 from __future__ import annotations
 
 import os
-from _thread import allocate_lock
-from collections import deque
 from errno import EFBIG, ENOSPC
 from marshal import dumps
 from time import monotonic_ns, time_ns
@@ -18,12 +16,19 @@ from time import monotonic_ns, time_ns
 from lens_auto.record import process
 from lens_auto.record.format import ANCHOR, DROPPED, FORMAT, HEADER, MARSHAL_VERSION, REPORT, SUFFIX
 from lens_auto.record.memory import Mapped, map_shared
+from lens_auto.record.span import ENDED_ALREADY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable
 
     from lens_auto.record.reader import Record
+    from lens_auto.record.span import Span
+
+    Resource = dict[str, str | int | float | bool]
+else:
+    from _collections import deque  # the package around it takes half a millisecond to import
 
 PAGE = 4096
 FIRST_SEGMENT = 64 * 1024  # most processes never fill it
@@ -51,12 +56,12 @@ class Journal:
     __slots__ = (
         '_end',
         '_held',
-        '_lock',
         '_number',
         '_pos',
         '_resource',
-        '_retry_at',
         '_retry_after',
+        '_retry_at',
+        '_rolling',
         '_segment',
         '_spool',
         '_stem',
@@ -69,11 +74,15 @@ class Journal:
         'opened_at',
     )
 
-    def __init__(self, spool: str, resource: Callable[[], dict[str, str | int | float | bool]], limit: int = SPOOL_LIMIT):
-        """Args:
-        spool: The run's folder for journals (0700, made by the launcher).
-        resource: Called once per process, at the first record: what the collector shall know of this process.
-        limit: Bytes all journals of the node may take together.
+    def __init__(
+        self, spool: str, resource: Callable[[], dict[str, str | int | float | bool]], limit: int = SPOOL_LIMIT
+    ):
+        """See the class.
+
+        Args:
+            spool: The run's folder for journals (0700, made by the launcher).
+            resource: Called once per process, at the first record: what the collector shall know of this process.
+            limit: Bytes all journals of the node may take together.
         """
         self._spool = spool
         self._resource = resource
@@ -90,7 +99,7 @@ class Journal:
         self._view = memoryview(b'')
         self._words = self._view
         self._segment: tuple[Mapped | None, Mapped | None] = (None, None)
-        self._lock = allocate_lock()
+        self._rolling = False
         self._waiting: deque[bytes] = deque()
         self._stem = ''
         self._number = 0
@@ -99,16 +108,19 @@ class Journal:
         self.opened_at = 0
         self.dropped = 0
 
-    def put(self, record: Record) -> None:
+    def put(self, record: Record, ending: Span | None = None) -> None:
         """Store a record; never raises for want of room.
 
         Args:
             record: A tuple of `format`, holding plain scalars, strings, tuples and dicts only.
+            ending: The span whose end it tells; marked as ended in the same breath, so that a KeyboardInterrupt finds
+                either both done or neither.
         """
         body = dumps(record, MARSHAL_VERSION)
-        # No call from here to the last store: under the GIL neither another thread nor a signal handler gets in between,
-        # so a reader sees the whole record or none of it. (On 3.10 and 3.11 making the slice may collect garbage, and a
-        # finalizer may record. It then writes behind us, and a segment it rolls away stays mapped: hence the two locals.)
+        # No call from here to the last store: under the GIL neither another thread nor a signal handler gets in
+        # between, so a reader sees the whole record or none of it. (On 3.10 and 3.11 making the slice may collect
+        # garbage, and a finalizer may record. It then writes behind us, and a segment it rolls away stays mapped:
+        # hence the two locals.)
         here = self._pos
         first = here + 4
         last = first + len(body)
@@ -119,31 +131,40 @@ class Journal:
             view[first:last] = body
             # One aligned word makes it visible. marshal ignores the zeros that fill it up.
             words[here >> 2] = end - first
+            if ending is not None:
+                ending.epoch = ENDED_ALREADY
             return
-        self._put_slowly(body)
+        self._put_slowly(body, ending)
 
-    def _put_slowly(self, body: bytes) -> None:
-        if len(body) > LONGEST or len(self._waiting) >= WAITING:
+    def _put_slowly(self, body: bytes, ending: Span | None) -> None:
+        lost = len(body) > LONGEST or len(self._waiting) >= WAITING
+        waiting = self._waiting
+        if ending is not None:
+            ending.epoch = ENDED_ALREADY
+        if lost:
             self.dropped += 1
             return
-        self._waiting.append(body)
+        waiting.append(body)
         if not self._held:
             self._store_waiting()
 
     def _store_waiting(self) -> None:
-        # Whoever holds the lock stores for all. A signal handler that interrupts the holder finds it taken and returns:
-        # waiting for it here would be waiting for ourselves. The lock is a local: after a fork in a handler, the child
-        # has another one.
-        lock = self._lock
-        while self._waiting and lock.acquire(False):
-            try:
-                if not self._drain():
-                    return
-            finally:
-                lock.release()
+        # One stores for all. A signal handler that interrupts it finds it at work and returns: to wait would be to wait
+        # for ourselves. A flag and no lock: between the test that finds it free and the `try`, nothing is called, so no
+        # thread and no KeyboardInterrupt gets in; between a lock's `acquire` and the `try` one does, and it stays shut.
+        while self._waiting:
+            if not self._rolling:
+                self._rolling = True
+                try:
+                    if not self._drain():
+                        return
+                finally:
+                    self._rolling = False
+            else:
+                return
 
     def _drain(self) -> bool:
-        """Store what waits; False when there is no room for it. The caller holds the lock."""
+        """Store what waits; False when there is no room for it. The caller has set the flag."""
         waiting = self._waiting
         while waiting:
             body = waiting[0]
@@ -155,7 +176,7 @@ class Journal:
                     waiting.popleft()
                     self.dropped += 1
                     continue
-            # The rule of `put`, up to the removal; a handler may have filled the new segment meanwhile, hence the check.
+            # The rule of `put`, up to the removal; a handler may have filled the new segment, hence the check.
             here = self._pos
             first = here + 4
             last = first + len(body)
@@ -173,16 +194,16 @@ class Journal:
         now = monotonic_ns()
         if now < self._retry_at:
             return False
-        lock = self._lock
-        self._end = 0  # from here on everybody comes the slow way and finds the lock taken
+        waiting = self._waiting
+        self._end = 0  # from here on everybody comes the slow way and finds us at work
         try:
             mapped, pos = self._open_segment()
         except OSError:
             self._retry_at = now + self._retry_after
             self._retry_after = min(2 * self._retry_after, LONGEST_RETRY_NS)
-            self._tell_loss()
+            self._tell_loss(False)
             return False
-        if lock is not self._lock:
+        if waiting is not self._waiting:
             return False  # a signal handler forked, and this is the child: the segment is its parent's
         # The segment before the last goes. Not the last one: see `put`.
         oldest = self._segment[0]
@@ -200,14 +221,18 @@ class Journal:
     def _loss(self, waiting: int) -> bytes:
         return dumps((REPORT, monotonic_ns(), DROPPED, {'records': self.dropped + waiting, 'reason': NO_ROOM}), 2)
 
-    def _tell_loss(self) -> None:
-        """Say in the room reserved at the end of the full segment what would be lost if the process died now."""
+    def _tell_loss(self, last: bool) -> None:
+        """Say in the room reserved at the end of the full segment what would be lost if the process died now.
+
+        Args:
+            last: It does die now; until then the place for this word is kept.
+        """
         mapped = self._segment[1]
         if mapped is None:
             return
         body = self._loss(len(self._waiting))
         here = self._pos
-        if here + len(body) + 8 > mapped.size:
+        if here + (len(body) + 8) * (1 if last else 2) > mapped.size:
             return
         mapped.store(here, body)
         self._pos = here + 4 + (len(body) + 3 & -4)
@@ -217,6 +242,8 @@ class Journal:
         if self._waiting:
             self._retry_at = 0
             self._store_waiting()
+        if self._waiting:
+            self._tell_loss(True)
 
     def hold(self) -> None:
         """A fork begins: records wait, so that no hook that runs before ours in the child writes into our segment."""

@@ -28,9 +28,11 @@ class Mapped:
     __slots__ = ('_unmap', 'size', 'view', 'words')
 
     def __init__(self, view: memoryview, unmap: Callable[[], Any]):
-        """Args:
-        view: Its bytes.
-        unmap: Takes it out of the address space; called once the views are released.
+        """See the class.
+
+        Args:
+            view: Its bytes.
+            unmap: Takes it out of the address space; called once the views are released.
         """
         self.view = view
         self.words = view.cast('I')

@@ -14,7 +14,7 @@ def start_ticks(pid: int | None = None) -> int:
     """
     try:
         with open(f'/proc/{pid or "self"}/stat', 'rb') as stat:
-            # The command name may hold spaces and brackets; the fields are counted from its closing bracket (field 3 on).
+            # The command name may hold spaces and brackets; fields are counted from its closing bracket (field 3 on).
             return int(stat.read().rpartition(b')')[2].split()[19])
     except (OSError, ValueError, IndexError):
         return 0

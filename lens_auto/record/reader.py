@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import marshal
 import os
+from stat import S_ISREG
 
-from lens_auto.record.format import FORMAT, HEADER, SUFFIX
+from lens_auto.record.format import FIELDS, FORMAT, HEADER, SUFFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # One record is at most this long; a longer length word is damage, not data (attributes are bounded far below).
 LONGEST = 1 << 20
+# What marshal raises on bytes that are not its own.
+DAMAGE = (EOFError, ValueError, TypeError, MemoryError, OverflowError, SystemError)
 
 
 class ForeignSegment(Exception):
@@ -69,9 +72,12 @@ def read(path: str, offset: int = 0) -> list[tuple[Record, int]]:
         ForeignSegment: The file is not ours to read.
         OSError: The file cannot be opened.
     """
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    # Not blocking, or a pipe of that name would hold us.
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         status = os.fstat(fd)
+        if not S_ISREG(status.st_mode):
+            raise ForeignSegment(f'{path}: not a file')
         if status.st_uid != os.geteuid():
             raise ForeignSegment(f'{path}: owned by uid {status.st_uid}, not by uid {os.geteuid()}')
         data = os.pread(fd, max(0, status.st_size - offset), offset) if status.st_size > offset else b''
@@ -98,11 +104,27 @@ def _records(data: bytes, base: int, path: str) -> Iterator[tuple[Record, int]]:
             return
         try:
             record = marshal.loads(data[here + 4 : here + 4 + length])
-        except (EOFError, ValueError, TypeError):
+        except DAMAGE:
             return
-        if not isinstance(record, tuple) or not record:
+        if not whole(record):
             return
+        if here == base == 0 and record[0] != HEADER:
+            raise ForeignSegment(f'{path}: not a journal segment (no header)')
         if record[0] == HEADER and record[1] != FORMAT:
             raise ForeignSegment(f'{path}: journal format {record[1]}, this reader knows {FORMAT}')
         here += 4 + length
         yield record, base + here
+
+
+def whole(record: Any) -> bool:
+    """True for a tuple that has the fields of its kind. A header of another format may have others.
+
+    Args:
+        record: What marshal made of a frame.
+    """
+    if not isinstance(record, tuple):
+        return False
+    fields: tuple[Any, ...] = (*record,)
+    if len(fields) < 2 or type(fields[0]) is not int:
+        return False
+    return len(fields) == FIELDS.get(fields[0]) or (fields[0] == HEADER and fields[1] != FORMAT)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from time import monotonic_ns
 
@@ -10,7 +11,7 @@ from lens_auto.record import console, resource
 from lens_auto.record.format import ENDED, OPENED, POINT, REPORT, RESOURCE, STATUS_ERROR, STATUS_UNSET
 from lens_auto.record.ids import MASK, root_trace, spans
 from lens_auto.record.journal import Journal
-from lens_auto.record.span import Span, current
+from lens_auto.record.span import ENDED_ALREADY, Span, current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from lens_auto.record.span import Attributes, Link
 
 
-ENDED_ALREADY = -1
 NOBODY = -1  # no object has this id
 
 # A module's name is found faster than an attribute, and these two are asked for at both ends of every span.
@@ -42,10 +42,12 @@ class Recorder:
     __slots__ = ('_id', '_tell', '_tell_at', '_tell_every', 'epoch', 'journal', 'printer', 'run_root', 'run_trace')
 
     def __init__(self, journal: Journal, run_trace: int, run_root: int):
-        """Args:
-        journal: The process's journal.
-        run_trace: 128-bit trace id of the run; 0 when unknown (each contextless span is then a root).
-        run_root: 64-bit id of the run's root span.
+        """See the class.
+
+        Args:
+            journal: The process's journal.
+            run_trace: 128-bit trace id of the run; 0 when unknown (each contextless span is then a root).
+            run_root: 64-bit id of the run's root span.
         """
         self.journal = journal
         self.run_trace = run_trace
@@ -111,12 +113,10 @@ class Recorder:
         span.events = span.shut = span.late = span.pending = span.outer = None
         span.raised = 0
         span.subject = NOBODY
-        span.inside = span
+        span.inside = None
         span.start = start = monotonic_ns()
         if announce:
-            self.journal.put(
-                (OPENED, span_id, span.trace_id, span.parent_id, start, name, key, attributes, span.links)
-            )
+            self.journal.put((OPENED, span_id, span.trace_id, span.parent_id, start, name, key, attributes, span.links))
         if attach:
             _make_current(span)
         return span
@@ -159,8 +159,7 @@ class Recorder:
             span.links,
             None if events is None else tuple(events),
         )
-        self.journal.put(record)
-        span.epoch = ENDED_ALREADY
+        self.journal.put(record, span)
         if self.printer is not None:
             self.printer(record)
         if end > self._tell_at and self._tell is not None:
@@ -173,7 +172,7 @@ class Recorder:
         if here is span:
             _make_current(span.up)
             return
-        # Orphans: spans opened inside it whose end never came (an interval left open by an exception). They end with it.
+        # Orphans: spans opened inside it whose end never came (an interval left open by an exception) end with it.
         inner = here
         while inner is not None:
             if inner is span:
@@ -194,7 +193,9 @@ class Recorder:
         span.attributes = {**(span.attributes or {}), 'lens.orphaned': True}
         self.close(span, end, span.site.key, STATUS_UNSET)
 
-    def point(self, site: Any, name: str, instrument: str, unit: str, value: float, attributes: Attributes | None) -> None:
+    def point(
+        self, site: Any, name: str, instrument: str, unit: str, value: float, attributes: Attributes | None
+    ) -> None:
         """Store a metric point.
 
         Args:
@@ -270,6 +271,7 @@ def start(environ: dict[str, str]) -> Recorder:
     """
     trace, _, root = environ['LENS_RUN_ROOT'].partition('-')
     journal = Journal(environ['LENS_SPOOL'], lambda: resource.describe(os.environ))
+    atexit.register(journal.flush)
     recorder = Recorder(journal, int(trace, 16), int(root, 16))
     if console.prints_here(environ):
         journal.flags['prints'] = True

@@ -31,11 +31,12 @@ class Span:
         events: Events as (time, name, attributes), or None.
         epoch: The recorder's epoch at the start; a forked child is in a later one and does not end its parent's spans.
             -1 once it has ended.
-        raised: id() of the exception that a span inside it has recorded already, 0 for none.
+        raised: Address and place of the exception that a span inside it has recorded already, 0 for none.
         subject: id() of the call's first argument; tells an override and the method it overrides from other calls.
         late: What the readers that run at the end need, or None.
         shut: Called when it ends: what puts sites back that are off while this span is the deepest one recorded.
-        inside: For a generator's span: what is current inside its body, while it waits at a yield.
+        inside: For a generator's span: what is current inside its body while it waits at a yield, where that is not the
+            span itself (a span that refers to itself would wait for the garbage collector).
         outer: For a generator's span: what was current when its body was last resumed.
         pending: Intervals opened inside it that are not current and have not ended, or None.
     """
@@ -74,7 +75,7 @@ class Span:
     links: tuple[Link, ...] | None
     events: list[Event] | None
     epoch: int
-    raised: int
+    raised: tuple[int, Attributes] | int
     subject: int
     late: Any
     shut: list[Any] | None
@@ -82,6 +83,8 @@ class Span:
     inside: Span | None
     outer: Span | None
 
+
+ENDED_ALREADY = -1  # the epoch of a span that has ended
 
 # The one piece of context that is carried anywhere (threads, tasks): never the whole of `copy_context()`.
 current: ContextVar[Span | None] = ContextVar('lens_auto.span', default=None)

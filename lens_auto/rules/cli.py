@@ -161,7 +161,7 @@ def _show_rule(rule: dict[str, Any]) -> None:
     for key in ('targets', 'with', 'pair', 'start', 'stop', 'lap'):
         for target in rule.get(key, ()):
             print(f'    {key:<10} {target[0]}:{"/".join(target[1:])}')
-    for key in ('label_arg', 'metrics_arg', 'step_arg', 'prefix_arg', 'budget'):
+    for key in ('label_arg', 'metrics_arg', 'prefix_arg', 'budget'):
         if rule.get(key) is not None:
             print(f'    {key:<10} {rule[key]}')
     if rule['only_from']:

@@ -99,7 +99,6 @@ def _body(body: Body) -> dict[str, Any]:
         return {
             'targets': body.targets,
             'metrics_arg': body.metrics_arg,
-            'step_arg': body.step_arg,
             'prefix_arg': body.prefix_arg,
             'prefixes': body.prefixes,
             'metrics': {key: _metric(metric) for key, metric in body.metrics.items()},

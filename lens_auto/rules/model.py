@@ -134,7 +134,6 @@ KINDS: dict[str, Keys] = {
         'group': Key('group', 'The span group that switches this on.', default='always on'),
         'metrics': Key('metrics', 'What each key of the logged mapping becomes.', required=True),
         'metrics_arg': Key('name', 'The parameter that holds the mapping.', default='the first dict'),
-        'step_arg': Key('name', 'The parameter that holds the step.', default='none'),
         'prefix_arg': Key('name', 'The parameter that holds a prefix of the keys.', default='prefix'),
         'prefixes': Key('texts', 'Log only calls with one of these prefixes.', default='all'),
         'attributes': Key('attributes', 'Attributes of each point of each metric, each an expression.'),
@@ -201,7 +200,6 @@ class LoggerRule(NamedTuple):
 
     targets: tuple[Target, ...]
     metrics_arg: str | None
-    step_arg: str | None
     prefix_arg: str | None
     prefixes: tuple[str, ...] | None
     metrics: dict[str, Metric]

@@ -267,7 +267,6 @@ class _Rules:
         return LoggerRule(
             reader.targets(values, 'target'),
             self.parameter(values, 'metrics_arg'),
-            self.parameter(values, 'step_arg'),
             self.parameter(values, 'prefix_arg'),
             reader.texts(values, 'prefixes'),
             metrics,

@@ -103,13 +103,17 @@ class Signature:
         return f'({", ".join(self.names)}{"," if self.names else ""})'
 
 
+# The import fails while the interpreter shuts down, where a `__del__` may still call us: it must run as ever.
 _HEAD = """\
 def _lens_outer():
     {bind}
     {define} _lens_w({parameters}):
         def _lens_g(): {free}
-        import os as _lens_h
-        _lens_h = _lens_h.sys.modules.get('_lens_rt')
+        try:
+            import os as _lens_h
+            _lens_h = _lens_h.sys.modules.get('_lens_rt')
+        except ImportError:
+            _lens_h = None
 """
 
 _AROUND = """\
@@ -143,32 +147,37 @@ _GENERATOR = """\
 """
 
 # `yield from` has no async form, so the protocol is spelled out; the context is attached per step and never over a yield.
+# The event loop must know one generator, ours, or it closes both at its end, each in the other's way: hence no hooks.
 _ASYNC_GENERATOR = """\
         _lens_s = None
         if _lens_h is not None and not _lens_h.is_compiling():
             _lens_s = _lens_h.{open}({key!r}, {values})
         _lens_r = {call}
-        _lens_v = _lens_e = None
+        try:
+            import os as _lens_o
+            _lens_v = _lens_o.sys.get_asyncgen_hooks()
+            _lens_o.sys.set_asyncgen_hooks(None, None)
+            try:
+                _lens_e = _lens_r.asend(None)
+            finally:
+                _lens_o.sys.set_asyncgen_hooks(*_lens_v)
+        except ImportError:
+            _lens_e = _lens_r.asend(None)
         try:
             while True:
                 if _lens_s is not None:
                     _lens_h.step(_lens_s)
                 try:
-                    if _lens_e is None:
-                        _lens_v = await _lens_r.asend(_lens_v)
-                    else:
-                        _lens_v = await _lens_r.athrow(_lens_e)
+                    _lens_v = await (_lens_e, _lens_e := None)[0]
                 finally:
-                    _lens_e = None
                     if _lens_s is not None:
                         _lens_h.rest(_lens_s)
                 try:
-                    _lens_v = yield _lens_v
-                except GeneratorExit:
-                    await _lens_r.aclose()
-                    raise
+                    _lens_v = yield (_lens_v, _lens_v := None)[0]
                 except BaseException as _lens_x:
-                    _lens_e = _lens_x
+                    _lens_e = _lens_r.athrow(_lens_x)
+                else:
+                    _lens_e = _lens_r.asend((_lens_v, _lens_v := None)[0])
         except StopAsyncIteration:
             pass
         except:

@@ -140,7 +140,10 @@ def end_block(site: Site, span: Span | None, args: tuple[Any, ...]) -> None:
     """
     if span is None:
         return
-    error = next((value for value in args[1:] if isinstance(value, BaseException)), None)
+    given: list[Any] = []
+    for value in args[1:]:  # `*error` is one tuple
+        given += value if isinstance(value, tuple) else (value,)
+    error = next((value for value in given if isinstance(value, BaseException)), None)
     if error is None:
         site.leave(span, None)
     else:

@@ -76,6 +76,25 @@ def _uses(part: Any, root: str) -> bool:
     return uses(part, root)
 
 
+def reads_from(tree: Tree, root: str, variables: dict[str, dict[str, Any]]) -> bool:
+    """As `uses`, looking through the variables a tree names.
+
+    Args:
+        tree: An expression tree.
+        root: A root's name.
+        variables: The rule file's `vars`.
+    """
+    if uses(tree, root):
+        return True
+    return any(uses(variable['value'], root) for name, variable in variables.items() if _names(tree, name))
+
+
+def _names(tree: Any, variable: str) -> bool:
+    if not isinstance(tree, tuple) or not tree or tree[0] == 'c':
+        return False
+    return tree == ('var', variable) or any(_names(part, variable) for part in tree)
+
+
 def constant(tree: Tree) -> bool:
     """True when a tree's value cannot change between calls.
 

@@ -33,11 +33,14 @@ def local(frame: FrameType, name: str) -> Any:
     """
     code = frame.f_code
     if not code.co_flags & OPTIMIZED:
-        return frame.f_locals[name]
+        return frame.f_locals[name] if name in frame.f_locals else frame.f_globals[name]
     if name not in code.co_varnames and name not in code.co_cellvars and name not in code.co_freevars:
         return frame.f_globals[name]
     if sys.version_info >= (3, 13):
         return frame.f_locals[name]
+    if 'locals' in code.co_names or 'vars' in code.co_names:
+        # It may have kept the dict that `locals()` gave it, which is the one we would bring up to date by looking.
+        raise KeyError(name)
     return _read_and_clear(frame, name)
 
 

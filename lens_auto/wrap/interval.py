@@ -34,7 +34,7 @@ class IntervalSite(Site):
     def __init__(
         self,
         rule: dict[str, Any],
-        readers: Readers,
+        readers: Readers | None,
         figures: Figures,
         recorder: Recorder,
         faults: Faults,
@@ -44,7 +44,7 @@ class IntervalSite(Site):
         signature: Signature,
     ):
         """Args:
-        rule, readers, figures, recorder, faults, passing, owned_by: See `Site`.
+        rule, readers, figures, recorder, faults, passing, owned_by: See `Site`; a stop has no readers.
         opened: What start or the last lap left, by object and label; shared by the sites of the rule.
         signature: The function's parameters.
 

@@ -30,16 +30,18 @@ class Runtime:
 
     Attributes:
         sites: Site by key; one that is off or disabled is not in it.
-        module: What `sys.modules` holds while the process records. A plain module with plain functions: their look-up is
-            cached by the interpreter, where a method of a subclass would cost a bound method a call.
+        module: What `sys.modules` holds while the process records. A plain module with plain functions: their look-up
+            is cached by the interpreter, where a method of a subclass would cost a bound method a call.
     """
 
     __slots__ = ('_disable', '_faults', 'module', 'sites')
 
     def __init__(self, faults: Faults, disable: Callable[[str], None]):
-        """Args:
-        faults: The process's fault count.
-        disable: Takes a site out of the process, by key.
+        """See the class.
+
+        Args:
+            faults: The process's fault count.
+            disable: Takes a site out of the process, by key.
         """
         self.sites: dict[str, Site] = {}
         self._faults = faults
@@ -83,22 +85,18 @@ def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, An
 
     def enter(key: str, args: tuple[Any, ...]) -> Span | None:
         """A call begins; its span becomes current. None when it is not recorded."""
-        site = site_of(key)
-        if site is None:
-            return None
         try:
-            return site.open(args, True)
+            site = site_of(key)
+            return None if site is None else site.open(args, True)
         except Exception as error:
             failed('enter', key, error)
             return None
 
     def begin(key: str, args: tuple[Any, ...]) -> Span | None:
         """A generator begins; its span is current only while its body runs."""
-        site = site_of(key)
-        if site is None:
-            return None
         try:
-            return site.open(args, False)
+            site = site_of(key)
+            return None if site is None else site.open(args, False)
         except Exception as error:
             failed('enter', key, error)
             return None
@@ -133,20 +131,19 @@ def _told(sites: dict[str, Any], failed: Callable[..., None]) -> dict[str, Any]:
 
     def before(key: str, args: tuple[Any, ...]) -> None:
         """A call that a site wants to be told of begins."""
-        site = sites.get(key)
-        if site is None:
-            return
         try:
-            site.told(args)
+            site = sites.get(key)
+            if site is not None:
+                site.told(args)
         except Exception as error:
             failed('enter', key, error)
 
     def after(key: str, args: tuple[Any, ...], result: Any) -> None:
         """A call that a site wants to be told of has returned. The key's last letter says which of its functions."""
-        site = sites.get(key)
-        if site is None:
-            return
         try:
+            site = sites.get(key)
+            if site is None:
+                return
             if key[-1] == 's':
                 site.started(args, result)
             elif key[-1] == 'e':
@@ -168,14 +165,15 @@ def _generator(failed: Callable[..., None]) -> dict[str, Any]:
         """A generator's body goes on: what was current inside it at its last yield is so again."""
         try:
             span.outer = current.get()
-            current.set(span.inside)
+            current.set(span.inside or span)
         except Exception as error:
             failed('step', span.site.key, error)
 
     def rest(span: Span) -> None:
         """A generator has yielded (or ended): the context is its consumer's again."""
         try:
-            span.inside = current.get()
+            here = current.get()
+            span.inside = None if here is span else here
             current.set(span.outer)
             span.outer = None
         except Exception as error:
@@ -194,11 +192,13 @@ class Steps:
     __slots__ = ('_generator', '_rest', '_span', '_step')
 
     def __init__(self, step: Callable[[Span], None], rest: Callable[[Span], None], span: Span, generator: Any):
-        """Args:
-        step: Called before the body runs.
-        rest: Called after.
-        span: The generator's span.
-        generator: The original generator.
+        """See the class.
+
+        Args:
+            step: Called before the body runs.
+            rest: Called after.
+            span: The generator's span.
+            generator: The original generator.
         """
         self._step = step
         self._rest = rest

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from sys import _getframe
+from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 from time import monotonic_ns
 
 from lens_auto.record.format import STATUS_UNSET
 from lens_auto.record.recorder import exception_event, is_error, status_of
 from lens_auto.record.span import Span, current
-from lens_auto.wrap.expression import LONGEST_TEXT, Scope, Unreadable, constant, reader, scalar, text, uses
+from lens_auto.wrap.expression import LONGEST_TEXT, Scope, Unreadable, constant, reader, reads_from, scalar, text
 from lens_auto.wrap.frame import caller
 from lens_auto.wrap.glob import matches
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # recorded span ends, so that a recursive function keeps its depth (a call through us costs two Python frames).
 DEEPEST = 64
 UNLIMITED = -1
+LEAST, MOST = -(1 << 63), (1 << 63) - 1  # of a 64-bit integer
 _current, _make_current = current.get, current.set
 # Frames between a site's `open` and the caller of the wrapped function: open, runtime.enter, our code, caller.
 CALLER = 3
@@ -48,8 +49,10 @@ class Figures:
     __slots__ = ('calls', 'errors', 'left', 'nanoseconds', 'over', 'spans', 'unread')
 
     def __init__(self, budget: int | None):
-        """Args:
-        budget: Spans this process may record for the rule, or None.
+        """See the class.
+
+        Args:
+            budget: Spans this process may record for the rule, or None.
         """
         self.calls = self.spans = self.errors = self.nanoseconds = self.over = self.unread = 0
         self.left = UNLIMITED if budget is None else budget
@@ -65,15 +68,16 @@ class Readers:
     Attributes:
         name: The span's name where it is always the same, else None.
         name_of: Reads the name.
-        plain: Where the name is always the same and every attribute is an argument as it is: names with indices. No scope
-            is made then, which is half the cost of reading. None otherwise.
+        plain: Where the name is always the same and every attribute is an argument as it is: names with indices. No
+            scope is made then, which is half the cost of reading. None otherwise.
         early: Attributes read when the span opens.
         late: Attributes read from the result, when it ends.
+        keeps: True when some of these read arguments too, which then live until the span ends.
         fixed: Attributes that are always the same, or None.
         frame: True when some reader looks at the caller's frame.
     """
 
-    __slots__ = ('early', 'fixed', 'frame', 'late', 'name', 'name_of', 'plain')
+    __slots__ = ('early', 'fixed', 'frame', 'keeps', 'late', 'name', 'name_of', 'plain')
 
     def __init__(
         self,
@@ -83,12 +87,14 @@ class Readers:
         signature: Signature | None,
         variables: dict[str, Any],
     ):
-        """Args:
-        rule: The part of the plan that holds `name` and `attributes`.
-        group: The rule's span group.
-        bucket: Its goodput bucket.
-        signature: The parameters of the function; None when there is none (a label's readers without arguments).
-        variables: The rule file's `vars`.
+        """See the class.
+
+        Args:
+            rule: The part of the plan that holds `name` and `attributes`.
+            group: The rule's span group.
+            bucket: Its goodput bucket.
+            signature: The parameters of the function; None when there is none (a label's readers without arguments).
+            variables: The rule file's `vars`.
         """
         names = signature.names if signature is not None else ()
         extra = signature.extra if signature is not None else None
@@ -102,17 +108,22 @@ class Readers:
             fixed['rl.bucket'] = bucket
         self.early: list[tuple[str, Reader]] = []
         self.late: list[tuple[str, Reader]] = []
-        trees = [tree, *(v['value'] for v in variables.values())]
+        self.keeps = False
+        trees = [tree]
         for attribute, value in rule['attributes'].items():
             if constant(value):
                 fixed[attribute] = scalar(reader(value, names, variables, extra)(Scope(())))
                 continue
             trees.append(value)
             read = reader(value, names, variables, extra)
-            (self.late if uses(value, 'result') else self.early).append((attribute, read))
+            if reads_from(value, 'result', variables):
+                self.late.append((attribute, read))
+                self.keeps |= reads_from(value, 'arg', variables) or reads_from(value, 'self', variables)
+            else:
+                self.early.append((attribute, read))
         self.fixed = fixed or None
         self.plain = _plain(rule['attributes'], names) if self.name is not None else None
-        self.frame = any(uses(value, root) for value in trees for root in ('frame', 'caller'))
+        self.frame = any(reads_from(value, root, variables) for value in trees for root in ('frame', 'caller'))
 
 
 class Site:
@@ -150,15 +161,17 @@ class Site:
         passing: frozenset[tuple[str, str]] = frozenset(),
         owned_by: type | None = None,
     ):
-        """Args:
-        rule: The compiled rule.
-        readers: Its name and attributes; None for kinds that have none of their own.
-        figures: The rule's counts in this process.
-        recorder: The process's recorder.
-        faults: The process's fault count.
-        passing: (module, function name) of code whose frames only pass the call on.
-        owned_by: Record only calls whose first argument is an instance (or subclass) of this class: the function is
-            inherited, and the rule names the subclass.
+        """See the class.
+
+        Args:
+            rule: The compiled rule.
+            readers: Its name and attributes; None for kinds that have none of their own.
+            figures: The rule's counts in this process.
+            recorder: The process's recorder.
+            faults: The process's fault count.
+            passing: (module, function name) of code whose frames only pass the call on.
+            owned_by: Record only calls whose first argument is an instance (or subclass) of this class: the function is
+                inherited, and the rule names the subclass.
         """
         self.key: str = rule['key']
         self.figures = figures
@@ -249,12 +262,20 @@ class Site:
             scope.frame = None
             if readers.late:
                 late = (readers.late, scope)
+                if not readers.keeps:
+                    scope.args = ()
         elif plain:
             attributes = {} if attributes is None else attributes.copy()
             for attribute, index in plain:
                 value = args[index]
-                kind = type(value)
-                if kind is str and len(value) <= LONGEST_TEXT or kind is float or kind is bool:
+                kind: type[Any] = type(value)
+                # The usual kinds here and now, by the rules of `scalar`: a call costs as much as the three tests.
+                if (
+                    (kind is int and LEAST <= value <= MOST)
+                    or (kind is str and len(value) <= LONGEST_TEXT)
+                    or kind is float
+                    or kind is bool
+                ):
                     attributes[attribute] = value
                 else:
                     self._convert(attribute, value, attributes)
@@ -325,6 +346,7 @@ class Site:
             self._recorder.detach(span)
         if span.late is not None:
             readers, scope = span.late
+            span.late = None
             scope.result = result
             span.attributes = dict(span.attributes or {})
             self.read(readers, scope, span.attributes)
@@ -341,14 +363,18 @@ class Site:
         figures = self.figures
         figures.spans += 1
         figures.nanoseconds += end - span.start
+        span.late = None
         self._recorder.detach(span)
         if is_error(error):
             figures.errors += 1
-            if span.raised != id(error):
-                span.events = [*(span.events or ()), exception_event(error, end)]
+            event = exception_event(error, end)
+            # With its place: a later exception of the program may have the address of one that is gone.
+            raised = (id(error), event[2])
+            if span.raised != raised:
+                span.events = [*(span.events or ()), event]
             if span.up is not None:
                 # On its way out it passes the enclosing spans: they get the status, not the event again.
-                span.up.raised = id(error)
+                span.up.raised = raised
         self._recorder.close(span, end, self.key, status_of(error))
 
     def cut(self, span: Span) -> None:

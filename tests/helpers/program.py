@@ -96,7 +96,7 @@ def function(key: str, *targets: str, **fields: Any) -> dict[str, Any]:
     return _rule('function', key, targets=tuple(map(_pair, targets)), **fields)
 
 
-def label(name: str, **fields: Any) -> dict[str, Any]:
+def label(name: str, /, **fields: Any) -> dict[str, Any]:
     entry = {'group': None, 'bucket': None, 'name': const(name), 'attributes': {}}
     entry |= {'drop': False, 'current': False, 'root': False, 'announce': True}
     return {**entry, **fields}
@@ -127,7 +127,7 @@ def metric(name: Any, instrument: str = 'gauge', unit: str | None = None, **attr
 
 
 def logger(key: str, target: str, metrics: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    usual = {'metrics_arg': None, 'step_arg': None, 'prefix_arg': None, 'prefixes': None}
+    usual = {'metrics_arg': None, 'prefix_arg': None, 'prefixes': None}
     return _rule('logger', key, targets=(_pair(target),), metrics=dict(metrics), **{**usual, **fields})
 
 

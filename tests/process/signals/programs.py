@@ -37,7 +37,7 @@ while not last[0] or time.monotonic() - last[0] < 0.5:
         sys.exit('no signal came')
 sys.exit(40 + sum(seen.values()))
 """
-"""Counts the signals it gets; ends with 40 + their number half a second after the last one."""
+"""Counts the signals it gets; ends with 40 + their number when no more have come for a while."""
 
 
 class Bench:
@@ -48,6 +48,7 @@ class Bench:
         folder.joinpath('counter.py').write_text(COUNTER)
         drop = ('LENS_', 'PYTHON', 'OTEL_')
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(drop)}
+        self.env |= {'LENS_SPOOL': f'{folder}/spool', 'XDG_CACHE_HOME': f'{folder}/cache'}
 
     def counter(self, prefix: Sequence[str], *arguments: str) -> list[str]:
         """The command that counts signals."""

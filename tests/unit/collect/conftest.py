@@ -8,7 +8,7 @@ import pytest
 # gRPC reads it when it is first imported. The launcher's sender sets it too, in a process that has not imported gRPC.
 os.environ.setdefault('GRPC_VERBOSITY', 'NONE')
 
-from tests.unit.collect.journals import Lab  # noqa: E402
+from tests.unit.collect.journals import Lab
 
 
 @pytest.fixture

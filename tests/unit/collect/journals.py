@@ -65,9 +65,7 @@ class Journal:
         with open(self.path, 'wb') as file:
             file.truncate(size)
         self.end = 0
-        self.put(
-            (0, 1, self.told, self.wall, self.mono, self.boot, self.pid, self.start, self.number, self.flags)
-        )
+        self.put((0, 1, self.told, self.wall, self.mono, self.boot, self.pid, self.start, self.number, self.flags))
 
     def put(self, record: tuple[Any, ...]) -> None:
         """Payload first, length after it, as the recorder stores them."""

@@ -37,6 +37,8 @@ reader.start()
 time.sleep(60)
 """
 
+REPLAY = 'import sys; from lens_auto.collect.replay import replay; replay(sys.argv[1], {})'
+
 
 def collect(lab: Lab, exporter: str = 'file') -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, '-c', COLLECT, lab.folder.path, lab.spool, exporter], cwd=Path.cwd())
@@ -67,8 +69,14 @@ def test_every_span_once_after_sigkills_of_the_collector(lab: Lab, exporter: str
     for sleeper in sleepers:
         sleeper.end()
     assert number > 100
+    for _ in range(4):
+        victim = subprocess.Popen([sys.executable, '-c', REPLAY, lab.folder.path], stderr=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0.1, 0.3))
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
     assert replay(lab.folder.path, lab.environ) == 0
 
+    assert [span['name'] for span in spans(lab.folder)].count('lens.run') == 1
     told = Counter(int(span['spanId'], 16) for span in spans(lab.folder) if span['name'] == 'rl.step')
     assert sorted(told) == list(range(1, number + 1))
     assert set(told.values()) == {1}

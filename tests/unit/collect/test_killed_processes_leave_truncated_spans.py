@@ -7,6 +7,7 @@ import os
 import time
 from typing import Any
 
+from lens_auto.collect import runfile
 from lens_auto.collect.replay import replay
 from tests.unit.collect.journals import MS, SECOND, Lab, Sleeper, plain, spans
 
@@ -59,7 +60,8 @@ def test_a_process_that_goes_on_keeps_its_spans_open_until_it_ends(lab: Lab) -> 
     collector.start()
     totals = collector.finish(2.0, exit_code=0)
     assert not totals.complete
-    assert 'went on after the command ended' in totals.notes[0]
+    assert '1 process is still running' in totals.notes[0]
+    assert replay(lab.folder.path, lab.environ) == 1
     assert 'rl.step' not in lab.spans()
 
     # Later: it has ended its span and itself.
@@ -71,6 +73,8 @@ def test_a_process_that_goes_on_keeps_its_spans_open_until_it_ends(lab: Lab) -> 
     assert plain(lab.spans()['rl.step'].get('attributes')) == {}
     assert len(spans(lab.folder)) == before + 1
     assert not os.path.exists(lab.spool)
+    (whole,) = runfile.load(lab.folder.path)
+    assert whole.complete and not whole.notes
 
 
 def test_no_span_ends_after_the_root_of_the_run(lab: Lab) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import math
 import os
@@ -146,8 +147,7 @@ def official(kind: str, lines: list[dict[str, Any]], tmp_path: Path) -> str:
 def oracle() -> str:
     """An interpreter that has the exporter: this one, or one in a venv kept among the machine's temporary files."""
     try:
-        import opentelemetry.exporter.otlp.json.file  # noqa: F401
-
+        importlib.import_module('opentelemetry.exporter.otlp.json.file')
         return sys.executable
     except ImportError:
         pass

@@ -107,10 +107,7 @@ def test_commands_of_one_batch_script_are_runs_of_their_own(tmp_path: Path) -> N
 
 
 def test_the_next_run_on_the_same_port_does_not_join_the_last_one(tmp_path: Path) -> None:
-    code = (
-        'import sys; from lens_auto.collect.folder import open_run; '
-        f'print(open_run({RANKS!r}, sys.argv[1])[1].path)'
-    )
+    code = f'import sys; from lens_auto.collect.folder import open_run; print(open_run({RANKS!r}, sys.argv[1])[1].path)'
     paths = [
         subprocess.run(
             [sys.executable, '-c', code, str(tmp_path)], cwd=Path.cwd(), capture_output=True, text=True, check=True

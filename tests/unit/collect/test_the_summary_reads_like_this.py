@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The summary as a user sees it."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import pty
+from typing import Any
+
+from lens_auto.collect.distribution import Distribution, quantile, spread
+from lens_auto.collect.figures import percent, time, value
+from lens_auto.collect.intake import Intake
+from lens_auto.collect.look import Look, look_of
+from lens_auto.collect.member import Member
+from lens_auto.collect.run import Run
+from lens_auto.collect.snapshot import fill
+from lens_auto.collect.summary import render, render_part
+from lens_auto.collect.tail import Tail
+from lens_auto.collect.totals import ProcessRow, RuleRow, Totals, merge
+
+MS = 1_000_000
+PLAIN = Look(width=100, color=False, unicode=False)
+
+
+class Story:
+    """Records of a run, taken as the collector takes them."""
+
+    def __init__(self) -> None:
+        self.run = Run('grpo-41', 'LENS_RUN_ID', 0, 'abc', '', False)
+        self.intake = Intake(self.run, {'service_name': 'trainer'}, {}, prints=False)
+        self.members: list[Member] = []
+        self.at = 0
+        self.next = 100
+
+    def member(self, rank: int | None = None) -> Member:
+        number = len(self.members) + 1
+        member = Member(('node', number, 1), Tail('', ('node', number, 1)), False)
+        told: dict[str, Any] = {'lens.role': 'driver' if rank is None else 'rank'}
+        if rank is not None:
+            told['dl.rank'] = rank
+        self.intake.take(member, (0, 1, told, 0, 0, 'boot', number, 1, 0, {}))
+        self.members.append(member)
+        return member
+
+    def open(self, member: Member, name: str, parent: int, group: str = '', links: Any = None) -> int:
+        self.next += 1
+        items = {'lens.group': group} if group else None
+        self.intake.take(member, (1, self.next, 7, parent, self.at, name, 'r', items, links))
+        return self.next
+
+    def end(
+        self, member: Member, number: int, name: str, parent: int, start: int, links: Any = None, **more: Any
+    ) -> None:
+        items = more.get('items')
+        record = (2, number, 7, parent, start, self.at - start, name, 'r', more.get('status', 0), items, links, None)
+        self.intake.take(member, record)
+
+    def span(self, member: Member, name: str, parent: int, milliseconds: float, **more: Any) -> None:
+        number, start = self.open(member, name, parent), self.at
+        self.at += int(milliseconds * MS)
+        self.end(member, number, name, parent, start, **more)
+
+    def totals(self, **more: Any) -> Totals:
+        totals = Totals(
+            run_id='grpo-41', folder='lens-runs/grpo-41', ended_ns=self.at, exit_code=0, complete=True, **more
+        )
+        fill(totals, self.intake, self.members, {})
+        return totals
+
+
+def grpo(steps: int = 3) -> Story:
+    story = Story()
+    driver = story.member()
+    root = story.run.root_span_id
+    job, begun = story.open(driver, 'rl.grpo.job', root, 'job'), story.at
+    for step in range(steps):
+        links = ((1, root, {'lens.link': 'run'}), (7, job, {'lens.link': 'enclosing'}))
+        number, start = story.open(driver, 'rl.grpo.step', 0, 'step', links), story.at
+        story.span(driver, 'rl.rollout', number, 1000 + 100 * step, items={'rl.bucket': 'productive'})
+        story.span(driver, 'rl.reward', number, 50, status=2 if step == 1 else 0)
+        story.span(driver, 'rl.wait', number, 200, items={'rl.bucket': 'idle'})
+        story.span(driver, 'rl.policy_update', number, 600)
+        story.at += 50 * MS
+        point = (3, story.at, 'rl.reward.mean', 'gauge', '', 0.1 + 0.3 * step, None, 'r', 0, 0)
+        story.intake.take(driver, point)
+        story.intake.take(driver, (3, story.at, 'rl.tokens', 'counter', '{token}', 4096, None, 'r', 0, 0))
+        story.end(driver, number, 'rl.grpo.step', 0, start, links, items={'lens.group': 'step'})
+    story.end(driver, job, 'rl.grpo.job', root, begun)
+    return story
+
+
+def test_a_finished_run() -> None:
+    text = render(grpo().totals(groups_off=['generation', 'refit']), PLAIN)
+    assert (
+        text
+        == """\
+lens-auto  run grpo-41  6.00 s  exit 0
+
+span                                              count     total     mean      p50      p95 of step
+rl.grpo.job                                           1    6.00 s   6.00 s
+`- rl.grpo.step                                       3    6.00 s   2.00 s   2.00 s   2.09 s 100.0 %
+   |- rl.rollout                                      3    3.30 s   1.10 s   1.10 s   1.19 s  55.0 %
+   |- rl.policy_update                                3    1.80 s   600 ms   600 ms   600 ms  30.0 %
+   |- rl.wait                                         3    600 ms   200 ms   200 ms   200 ms  10.0 %
+   |- rl.reward (1 failed)                            3    150 ms  50.0 ms  50.0 ms  50.0 ms   2.5 %
+   `- idle                                                 750 ms                             12.5 %
+
+metrics   rl.reward.mean  0.1 -> 0.7
+          rl.tokens       12,288 {token} in all
+
+off       span groups not selected: generation, refit
+
+16 spans from 1 of 1 process, 6 metric points
+folder  lens-runs/grpo-41
+"""
+    )
+
+
+def test_ranks_that_work_apart_and_one_that_is_slow() -> None:
+    story = Story()
+    for rank, slow in ((0, 1.0), (1, 1.02), (2, 1.5), (3, 1.0)):
+        member = story.member(rank)
+        for _ in range(2):
+            number, start = story.open(member, 'train.step', story.run.root_span_id, 'step'), story.at
+            story.span(member, 'forward', number, 100 * slow)
+            story.span(member, 'backward', number, 300)
+            story.end(member, number, 'train.step', story.run.root_span_id, start, items={'lens.group': 'step'})
+    text = render(story.totals(), PLAIN)
+    assert (
+        text
+        == """\
+lens-auto  run grpo-41  3.30 s  exit 0
+
+span                                              count     total     mean      p50      p95 of step
+train.step                                            8    3.30 s   413 ms   401 ms   450 ms 100.0 %
+|- backward                                           8    2.40 s   300 ms   300 ms   300 ms  72.6 %
+|- forward                                            8    904 ms   113 ms   101 ms   150 ms  27.4 %
+`- idle                                                      0 ns                              0.0 %
+
+slowest   train.step  rank 2: 450 ms on average, 1.12 x the median of 4 processes
+          forward     rank 2: 150 ms on average, 1.49 x the median of 4 processes
+
+24 spans from 4 of 4 processes
+folder  lens-runs/grpo-41
+"""
+    )
+
+
+def test_nothing_recorded_is_said_aloud_with_the_reasons() -> None:
+    totals = Totals(run_id='x', folder='lens-runs/x', ended_ns=2 * MS, exit_code=1, complete=True)
+    totals.processes = [
+        ProcessRow('node', 1, 1, outcome='armed', command='train.py'),
+        ProcessRow('node', 2, 1, outcome='stood_down', reason='Python 3.7 is not supported', command='old.py'),
+    ]
+    totals.rules = [
+        RuleRow('a', 'function', 'job', 'rl.grpo.job', missing={'trl 0.9 has no `GRPOTrainer.train`': 1}),
+        RuleRow('b', 'function', 'step', 'rl.grpo.step'),
+        RuleRow('c', 'function', 'step', 'rl.evaluate', processes=1),
+        RuleRow('d', 'function', 'refit', 'rl.refit', on=False),
+        RuleRow('e', 'function', 'step', 'rl.verl.step', '/opt/rules/verl.yaml:3'),
+    ]
+    assert (
+        render(totals, PLAIN)
+        == """\
+lens-auto  run x  2.00 ms  exit 1
+
+0 spans recorded
+  old.py 2 stood down: Python 3.7 is not supported
+  1 rule matched, but what they hook was never called:
+    rl.evaluate
+  matched nothing (trl 0.9 has no `GRPOTrainer.train`): rl.grpo.job
+  matched nothing (its module was never imported): rl.grpo.step
+  no module was imported that these rule files name: verl.yaml (1 rule)
+
+0 spans from 0 of 1 process
+folder  lens-runs/x
+"""
+    )
+
+
+def test_what_was_lost_cut_short_or_not_sent_is_told() -> None:
+    story = grpo(1)
+    driver = story.members[0]
+    story.open(driver, 'rl.checkpoint', story.run.root_span_id)
+    story.intake.cut_short(driver)
+    totals = story.totals(unsent={'spans': 7, 'points': 1}, notes=['sending to http://backend:4317 failed: refused'])
+    totals.complete, totals.dropped, totals.signal, totals.exit_code = False, {'no room': 12}, 9, None
+    totals.faults = {'KeyError in wrapper exit': 2}
+    text = render(totals, PLAIN)
+    assert 'killed by signal 9' in text
+    assert 'rl.checkpoint (1 cut short)' in text
+    assert (
+        text[text.index('off  ') :]
+        == """\
+off       1 span cut short by the end of their process
+          12 records dropped: no room
+          fault in lens-auto: KeyError in wrapper exit, 2 times
+
+7 spans from 1 of 1 process, 2 metric points
+7 spans and 1 point not sent; they are in the folder, --replay sends them
+sending to http://backend:4317 failed: refused
+folder  lens-runs/grpo-41
+"""
+    )
+
+
+def test_a_child_that_is_told_before_its_parent_finds_its_place() -> None:
+    story = Story()
+    driver = story.member()
+    # Neither parent announces: each is known only when it ends, after its children.
+    story.at = 10 * MS
+    story.end(driver, 3, 'leaf', 2, 8 * MS)
+    story.end(driver, 2, 'branch', 1, 5 * MS)
+    story.end(driver, 1, 'tree', story.run.root_span_id, 0)
+    assert [row.path for row in story.totals().spans] == [['tree'], ['tree', 'branch'], ['tree', 'branch', 'leaf']]
+
+
+def test_recursion_is_one_row_however_deep() -> None:
+    story = Story()
+    driver = story.member()
+    for number in range(5000, 0, -1):
+        story.at = 10_000 * MS - number
+        story.end(driver, number, 'visit', number - 1, number)
+    (row,) = story.totals().spans
+    assert (row.path, row.count) == (['visit'], 5000)
+
+
+def test_a_checkpoint_in_the_middle_changes_nothing() -> None:
+    story = grpo(2)
+    story.open(story.members[0], 'rl.grpo.job', 0)
+    story.end(story.members[0], 5000, 'orphan', 4999, story.at - MS)
+    told = story.totals()
+    kept = marshal.loads(marshal.dumps(story.intake.dump(), 2))
+    story.intake = Intake(story.run, {}, {}, prints=False)
+    story.intake.load(kept)
+    again = story.totals()
+    key = lambda row: row.path  # noqa: E731
+    assert sorted(again.spans, key=key) == sorted(told.spans, key=key)
+    assert (again.metrics, again.rules, again.counts) == (told.metrics, told.rules, told.counts)
+
+
+def test_a_table_of_many_names_stays_a_table() -> None:
+    story = Story()
+    driver = story.member()
+    for number in range(3000):
+        story.span(driver, f'span.{number}', story.run.root_span_id, 1)
+    text = render(story.totals(), PLAIN)
+    assert len(text.splitlines()) < 60
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_parts_of_a_run_are_merged_by_place() -> None:
+    parts = [grpo(2).totals(launcher='a'), grpo(3).totals(launcher='b', creator=False)]
+    whole = Totals.from_json(merge(parts).to_json())
+    rollout = next(row for row in whole.spans if row.path[-1] == 'rl.rollout')
+    assert (rollout.count, rollout.least, rollout.most) == (5, 1000 * MS, 1200 * MS)
+    assert rollout.path == ['rl.grpo.job', 'rl.grpo.step', 'rl.rollout']
+    assert 'rl.grpo.step                                       5' in render(whole, PLAIN)
+
+
+def test_a_launcher_that_is_not_the_last_says_one_line() -> None:
+    text = render_part(Totals(role='rank 3', folder='lens-runs/x', counts={'spans': 12}))
+    assert text == 'lens-auto: rank 3 is done (12 spans); the last launcher of the run draws the summary: lens-runs/x\n'
+
+
+def test_bold_and_boxes_are_for_terminals_that_have_them() -> None:
+    outer, inner = pty.openpty()
+    reader, writer = os.pipe()
+    try:
+        assert look_of(inner, {'TERM': 'xterm'}, 'utf-8').color
+        assert not look_of(inner, {'TERM': 'xterm', 'NO_COLOR': '1'}, 'utf-8').color
+        assert look_of(writer, {'TERM': 'xterm'}, 'utf-8') == Look(100, False, True)
+        assert not look_of(writer, {}, 'ascii').unicode
+    finally:
+        for fd in (outer, inner, reader, writer):
+            os.close(fd)
+    text = render(grpo().totals(), Look(100, True, True))
+    assert '└─ \x1b[0m\x1b[1mrl.grpo.step' in text
+    assert '\x1b' not in render(grpo().totals(), PLAIN)
+
+
+def test_durations_and_values_are_short() -> None:
+    assert [time(ns) for ns in (0, 950, 12_345, 3 * MS, 1500 * MS, 61_000 * MS, 7_500_000 * MS)] == [
+        *('0 ns', '950 ns', '12.3 us', '3.00 ms', '1.50 s', '1 m 01 s', '2 h 05 m'),
+    ]
+    assert [value(item) for item in (0.1234567, 12288, 1e-7, float('nan'), -3.0)] == [
+        *('0.1235', '12,288', '1e-07', 'nan', '-3'),
+    ]
+    assert percent(0.4567) == '45.7 %'
+
+
+def test_percentiles_are_exact_up_to_some_thousands_and_bounded_beyond() -> None:
+    few, many = Distribution(), Distribution()
+    for number in range(1, 2001):
+        few.add(number)
+    for number in range(1, 100_001):
+        many.add(number)
+    assert (few.quantile(0.5), few.quantile(0.95)) == (1000.5, 1900.05)
+    assert len(many.sample) == 2048
+    assert abs(many.quantile(0.5) - 50_000) < 4_000
+    assert (many.count, many.total, many.least, many.most) == (100_000, 5_000_050_000, 1, 100_000)
+    assert quantile([], 0.5) == 0.0
+    assert spread(range(100), 5) == [0, 25, 50, 74, 99]
