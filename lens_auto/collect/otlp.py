@@ -97,10 +97,9 @@ class Sender:
             return [f'nothing was sent: {self.missing}']
         if self._exporters is None or not store.chunks(self._folder, self._stem):
             return []
-        if not self._failed:
-            return [f'{self._exporters.endpoint} did not take everything in the time there was']
         said = self._exporters.said()
-        return [f'sending to {self._exporters.endpoint} failed{": " + said if said else ""}']
+        how = 'failed' if self._failed else 'was not done in time'
+        return [f'sending to {self._exporters.endpoint} {how}{": " + said if said else ""}']
 
     def _send(self) -> None:
         try:

@@ -209,10 +209,11 @@ def _end(totals: Totals, look: Look) -> list[str]:
     if points:
         text += f', {plural(points, "metric point")}'
     lines = [text]
-    unsent = [plural(count, name.removesuffix('s')) for name, count in totals.unsent.items() if count]
+    unsent = [plural(count, name.removesuffix('s')) for name, count in sorted(totals.unsent.items(), reverse=True)]
     if unsent:
-        lines.append(look.bold(f'{" and ".join(unsent)} not sent; they are in the folder, --replay sends them'))
-    lines += totals.notes
+        lines.append(look.bold(f'not sent: {" and ".join(unsent)}; kept in the folder, from where --replay sends'))
+    for note in totals.notes:
+        lines += _wrap(note, look.width)
     if not totals.complete and not unsent:
         lines.append('the run is not complete: lens-instrument --replay ' + _shown(totals.folder))
     lines.append('folder  ' + _shown(totals.folder))

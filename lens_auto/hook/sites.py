@@ -14,6 +14,7 @@ from lens_auto.wrap.timer import Labels, TimerSite
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import CodeType
     from typing import Any
 
     from lens_auto.hook.patches import Wanted
@@ -51,6 +52,7 @@ class Builder:
         self._groups: tuple[frozenset[str], ...] = ()
         self._traces = self._metrics = self._resources = False
         self._labels: dict[str, Labels] = {}
+        self._codes: dict[str, list[CodeType]] = {}
         self._opened: dict[str, dict[Any, Any]] = {}
 
     def select(self, groups: tuple[frozenset[str], ...], traces: bool, metrics: bool, resources: bool) -> None:
@@ -131,15 +133,19 @@ class Builder:
             readers = None
             if part != 'stop':
                 readers = Readers(rule, rule['group'], rule['bucket'], signature, variables)
-            site = IntervalSite(rule, readers, *common, passing, place.owned_by, opened, signature)
+            codes = self._codes.setdefault(rule['key'] + part, [])
+            if function.__code__ not in codes:
+                codes.append(function.__code__)
+            site = IntervalSite(rule, readers, *common, passing, place.owned_by, opened, signature, codes)
             return self._place(site, function, key + _LETTER[part], AFTER)
         labels = self._labels_of(rule)
+        if not place.context_class and function.__code__ not in labels.codes[part]:
+            labels.codes[part].append(function.__code__)
         timer = (rule, *common, passing, place.owned_by, labels, opened, signature, variables)
         if part != 'with':
             return self._place(TimerSite(*timer), function, key + _LETTER[part], AFTER)
         if place.context_class:
             return self._context(TimerContextSite(*timer, from_self=True), place, key)
-        labels.with_codes.append(function.__code__)
         return self._place(TimerSite(*timer), function, key + 'w', HELD if place.holds else AROUND)
 
     def _place(self, site: Site, function: Any, key: str, how: str) -> dict[str, Site]:

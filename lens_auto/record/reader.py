@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import re
 from stat import S_ISREG
 
 from lens_auto.record.format import FIELDS, FORMAT, HEADER, SUFFIX
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 # One record is at most this long; a longer length word is damage, not data (attributes are bounded far below).
 LONGEST = 1 << 20
 # What marshal raises on bytes that are not its own.
-DAMAGE = (EOFError, ValueError, TypeError, MemoryError, OverflowError, SystemError)
+_DAMAGE = (EOFError, ValueError, TypeError, MemoryError, OverflowError, SystemError)
+# A tuple or list, or text that has one of their letters.
+_COUNTED = re.compile(rb'[(\[]')
 
 
 class ForeignSegment(Exception):
@@ -102,11 +105,8 @@ def _records(data: bytes, base: int, path: str) -> Iterator[tuple[Record, int]]:
         length = int.from_bytes(data[here : here + 4], 'little')
         if not 0 < length <= LONGEST or here + 4 + length > end:
             return
-        try:
-            record = marshal.loads(data[here + 4 : here + 4 + length])
-        except DAMAGE:
-            return
-        if not whole(record):
+        record = decode(data[here + 4 : here + 4 + length])
+        if record is None:
             return
         if here == base == 0 and record[0] != HEADER:
             raise ForeignSegment(f'{path}: not a journal segment (no header)')
@@ -116,15 +116,55 @@ def _records(data: bytes, base: int, path: str) -> Iterator[tuple[Record, int]]:
         yield record, base + here
 
 
-def whole(record: Any) -> bool:
-    """True for a tuple that has the fields of its kind. A header of another format may have others.
+def decode(body: bytes) -> Record | None:
+    """The record in a frame, or None when it is damaged.
 
     Args:
-        record: What marshal made of a frame.
+        body: A frame without its length.
     """
-    if not isinstance(record, tuple):
-        return False
-    fields: tuple[Any, ...] = (*record,)
-    if len(fields) < 2 or type(fields[0]) is not int:
-        return False
-    return len(fields) == FIELDS.get(fields[0]) or (fields[0] == HEADER and fields[1] != FORMAT)
+    # marshal makes room for as many items as a tuple says it has, and fills it: damage in those four bytes must not
+    # cost the reader gigabytes. Nearly all records hold no second tuple and pass with one search.
+    if body[:1] != b'(' or body[2:5] != b'\0\0\0' or (_COUNTED.search(body, 5) and not _counts_fit(body)):
+        return None
+    try:
+        record: Any = marshal.loads(body)
+    except _DAMAGE:
+        return None
+    if len(record) < 2 or type(record[0]) is not int:
+        return None
+    # A header of another format may have other fields.
+    return record if len(record) == FIELDS.get(record[0]) or (record[0] == HEADER and record[1] != FORMAT) else None
+
+
+# Bytes that follow a type letter of marshal version 2; for the others they begin with a length.
+_FIXED = {b'N': 0, b'T': 0, b'F': 0, b'.': 0, b'i': 4, b'g': 8, b'y': 16}
+_SIZED = {b's': 1, b't': 1, b'u': 1, b'a': 1, b'A': 1, b'l': 2}
+
+
+def _counts_fit(body: bytes) -> bool:
+    """True when no tuple or list in a frame says it has more items than there are bytes left."""
+    here, end = 0, len(body)
+    open_: list[int] = [1]  # items that each open container still wants; a dict wants them until a null
+    while open_ and here < end:
+        kind = body[here : here + 1]
+        here += 1
+        open_[-1] -= 1
+        if kind in _FIXED:
+            here += _FIXED[kind]
+        elif kind in _SIZED:
+            here += 4 + _SIZED[kind] * abs(int.from_bytes(body[here : here + 4], 'little', signed=True))
+        elif kind in (b'(', b'['):
+            count = int.from_bytes(body[here : here + 4], 'little')
+            here += 4
+            if count > end - here:
+                return False
+            open_.append(count)
+        elif kind == b'{':
+            open_.append(end)
+        elif kind == b'0':
+            open_.pop()
+        else:
+            return False
+        while open_ and not open_[-1]:
+            open_.pop()
+    return not open_

@@ -12,7 +12,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import CodeType, FrameType
     from typing import Any
 
 OPTIMIZED = 0x1  # CO_OPTIMIZED: the code of a function; a module's or class body's locals are its namespace itself
@@ -65,6 +65,25 @@ def caller(frame: FrameType, passing: frozenset[tuple[str, str]]) -> FrameType:
             return frame
         frame = frame.f_back
     return frame
+
+
+def called_from(frame: FrameType | None, codes: list[CodeType], passing: frozenset[tuple[str, str]]) -> bool:
+    """True when a function was called by one of a rule's own, directly or through code that only passes the call on.
+
+    Args:
+        frame: The function's.
+        codes: Original code of the functions in question.
+        passing: See `caller`.
+    """
+    for _ in range(FARTHEST):
+        frame = frame.f_back if frame is not None else None
+        if frame is None:
+            return False
+        if frame.f_code in codes:
+            return True
+        if not passes(frame, passing):
+            return False
+    return False
 
 
 def passes(frame: FrameType, passing: frozenset[tuple[str, str]]) -> bool:

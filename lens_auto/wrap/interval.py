@@ -12,11 +12,12 @@ from time import monotonic_ns
 from lens_auto.record.format import STATUS_UNSET
 from lens_auto.record.span import Span, current
 from lens_auto.wrap.expression import Scope
-from lens_auto.wrap.frame import caller
+from lens_auto.wrap.frame import called_from, caller
 from lens_auto.wrap.site import CALLER, Figures, Readers, Site
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import CodeType
     from typing import Any
 
     from lens_auto.record.fault import Faults
@@ -29,7 +30,7 @@ OPEN = 4096  # intervals open at a time
 class IntervalSite(Site):
     """One function of an interval rule: start, stop or lap; keyed by the object it is a method of and its label."""
 
-    __slots__ = ('_current', '_label_index', '_open', '_signature')
+    __slots__ = ('_codes', '_current', '_label_index', '_open', '_signature')
 
     def __init__(
         self,
@@ -42,11 +43,13 @@ class IntervalSite(Site):
         owned_by: type | None,
         opened: dict[tuple[int, Any], Any],
         signature: Signature,
+        codes: list[CodeType],
     ):
         """Args:
         rule, readers, figures, recorder, faults, passing, owned_by: See `Site`; a stop has no readers.
         opened: What start or the last lap left, by object and label; shared by the sites of the rule.
         signature: The function's parameters.
+        codes: Original code of the rule's functions of this part: one that calls the next through super() reports itself.
 
         Raises:
             ValueError: `label_arg` names no parameter of the function.
@@ -54,6 +57,7 @@ class IntervalSite(Site):
         super().__init__(rule, readers, figures, recorder, faults, passing, owned_by)
         self._open = opened
         self._signature = signature
+        self._codes = codes
         self._current: bool = rule['current']
         named: str | None = rule['label_arg']
         self._label_index = signature.names.index(named) if named in signature.names else None
@@ -72,6 +76,8 @@ class IntervalSite(Site):
             args: The call's arguments.
             result: What it returned.
         """
+        if called_from(_getframe(2), self._codes, self._passing):
+            return
         frame = caller(_getframe(CALLER), self._passing)
         if not self.allows(frame) or (self._owned_by is not None and not self._owns(args)):
             return
@@ -113,6 +119,8 @@ class IntervalSite(Site):
             args: The call's arguments.
             result: What it returned.
         """
+        if called_from(_getframe(2), self._codes, self._passing):
+            return
         now = monotonic_ns()
         frame = caller(_getframe(CALLER), self._passing)
         if not self.allows(frame) or (self._owned_by is not None and not self._owns(args)):

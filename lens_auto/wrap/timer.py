@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sys import _getframe
 from lens_auto.record.span import Span, current
-from lens_auto.wrap.frame import FARTHEST, caller, passes
+from lens_auto.wrap.frame import called_from, caller
 from lens_auto.wrap.glob import matches
 from lens_auto.wrap.site import CALLER, DEEPEST, Figures, Readers, Site
 
@@ -32,10 +32,11 @@ class Labels:
     """Which labels of a timer rule are recorded, and as what.
 
     Attributes:
-        with_codes: Original code of the `with` forms: start and stop called from there are silent.
+        codes: Original code of the rule's functions, by part. A start or stop called from a `with` form is silent, and
+            so is one called, through super(), from an override of its own that the rule names too.
     """
 
-    __slots__ = ('_known', '_on', '_patterns', 'with_codes')
+    __slots__ = ('_known', '_on', '_patterns', 'codes')
 
     def __init__(self, rule: dict[str, Any], selected: Callable[[str | None], bool]):
         """Args:
@@ -45,7 +46,7 @@ class Labels:
         self._patterns: list[tuple[str, dict[str, Any]]] = list(rule['labels'].items())
         self._on: list[dict[str, Any]] = []
         self._known: dict[str, dict[str, Any] | None] = {}
-        self.with_codes: list[CodeType] = []
+        self.codes: dict[str, list[CodeType]] = {'with': [], 'start': [], 'stop': []}
         self.select(selected)
 
     def select(self, selected: Callable[[str | None], bool]) -> None:
@@ -185,7 +186,7 @@ class TimerSite(Site):
             args: The call's arguments.
             result: What it returned.
         """
-        if self._silent(_getframe(2)):
+        if self._silent(_getframe(2), 'start'):
             return
         admitted = self._admit(args, CALLER)
         if admitted is None:
@@ -210,7 +211,7 @@ class TimerSite(Site):
             result: What it returned.
         """
         label = self._label(args)
-        if label is None or self._labels.entry(label) is None or self._silent(_getframe(2)):
+        if label is None or self._labels.entry(label) is None or self._silent(_getframe(2), 'stop'):
             return
         key = (id(args[0]), label)
         spans = self._pairs.get(key)
@@ -224,18 +225,10 @@ class TimerSite(Site):
         if span.epoch >= 0:
             self.leave(span, result)
 
-    def _silent(self, frame: FrameType | None) -> bool:
-        """True when a start or stop was called by the timer's own `with` form, directly or through an override."""
-        here = frame.f_back if frame is not None else None
-        for _ in range(FARTHEST):
-            if here is None:
-                return False
-            if here.f_code in self._labels.with_codes:
-                return True
-            if not passes(here, self._passing):
-                return False
-            here = here.f_back
-        return False
+    def _silent(self, frame: FrameType | None, part: str) -> bool:
+        """True when a start or stop was called by the timer's own `with` form, or by an override that reports itself."""
+        codes = self._labels.codes
+        return called_from(frame, codes['with'], self._passing) or called_from(frame, codes[part], self._passing)
 
 
 def _label_index(signature: Signature, named: str | None) -> int:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.tries import Try, Tries
+from tests.faults.tries import Tries, Try
+from tests.helpers.journal import journal
 from tests.helpers.program import every_python, python
 
 MANY = """
@@ -46,14 +47,14 @@ def quiet(one: Try) -> None:
 @needs_mount
 @every_python
 def test_full_disk(tmp_path: Path, version: str) -> None:
-    mounted = 'mount -t tmpfs -o size=1500k,mode=700 tmpfs "$LENS_SPOOL" && "$@"; code=$?; cp "$LENS_SPOOL"/*.jnl "$KEEP"; exit $code'
+    mounted = (
+        'mount -t tmpfs -o size=1500k tmpfs "$LENS_SPOOL" && "$@"; code=$?; cp "$LENS_SPOOL"/* "$KEEP"; exit $code'
+    )
     tries = Tries(tmp_path, MANY)
     keep = tmp_path / 'keep'
     for _ in range(5):
         keep.mkdir()
         (one,) = tries.run(python(version), 1, inside=['unshare', '-m', 'sh', '-c', mounted, 'sh'], KEEP=str(keep))
-        from tests.helpers.journal import journal
-
         one.journal = journal(keep)
         quiet(one)
         tasks, lost = counted(one)

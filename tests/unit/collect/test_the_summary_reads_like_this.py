@@ -198,7 +198,7 @@ off       1 span cut short by the end of their process
           fault in lens-auto: KeyError in wrapper exit, 2 times
 
 7 spans from 1 of 1 process, 2 metric points
-7 spans and 1 point not sent; they are in the folder, --replay sends them
+not sent: 7 spans and 1 point; kept in the folder, from where --replay sends
 sending to http://backend:4317 failed: refused
 folder  lens-runs/grpo-41
 """

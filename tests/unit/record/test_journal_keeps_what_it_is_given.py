@@ -138,7 +138,7 @@ def test_a_record_too_long_for_any_segment_is_counted_and_the_others_are_kept(sp
     journal = open_journal()
     for n in range(3):
         journal.put((RESOURCE, n, {'n': n}))
-        journal.put((RESOURCE, n, {'n': -1, 'text': 'x' * 100_000}))
+        journal.put((RESOURCE, n, {'n': -1, 'text': 'x' * 2_000_000}))
         journal.put((RESOURCE, n, {'n': 10 + n, 'text': 'x' * 60_000}))
     assert stored(spool) == [0, 10, 1, 11, 2, 12]
     assert journal.dropped == 3

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `logger` kind: which values of which calls become which points."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.program import Program, const, function, logger, metric
+
+MODULE = """
+    class Logger:
+        def log_metrics(self, metrics, step=0, prefix=''): return metrics
+        def log(self, **kw): return kw
+        def other(self, *args): return args
+    def outer(f, *a): return f(*a)
+    log = Logger()
+"""
+METRICS = {
+    'loss': metric('rl.loss'),
+    'reward': metric('rl.reward', unit='1'),
+    'mean_reward': metric('rl.reward'),
+    'tokens': metric('rl.tokens', 'counter', step=('arg', 'step')),
+    'grad/*': metric(('fmt', (const('rl.grad.'), ('key',))), 'histogram', key=('key',)),
+}
+RULES = [logger('l', 'm:Logger.log_metrics', METRICS), function('o', 'm:outer')]
+
+
+def points(folder: Path, source: str, rules: list[dict[str, object]] = RULES) -> list[tuple[str, float, dict[str, object]]]:
+    program = Program(folder, {'m.py': MODULE, 'main.py': 'import m\nlog = m.log.log_metrics\n' + source})
+    traced = program.traced(rules)
+    assert traced.visible() == program.plain().visible()
+    assert traced.code == 0, traced.stderr
+    assert traced.journal.reports('fault') == traced.journal.reports('missing') == []
+    return traced.journal.points
+
+
+CASES = {
+    'a number': ('log({"loss": 0.5, "unknown": 1})', [('rl.loss', 0.5, {})]),
+    'the first key that is there feeds a metric': (
+        'log({"mean_reward": 2, "reward": 1}); log({"mean_reward": 3})',
+        [('rl.reward', 1, {}), ('rl.reward', 3, {})],
+    ),
+    'one that cannot be read makes way': ('log({"reward": None, "mean_reward": 3})', [('rl.reward', 3, {})]),
+    'labels': ('log({"tokens": 5}, 7)', [('rl.tokens', 5, {'step': 7})]),
+    'globs': (
+        'log({"grad/a": 1, "grad/b": 2.5})',
+        [('rl.grad.grad/a', 1, {'key': 'grad/a'}), ('rl.grad.grad/b', 2.5, {'key': 'grad/b'})],
+    ),
+    'what is no number': ('log({"loss": True, "reward": "1", "tokens": [1], "grad/x": None, 3: 4})', []),
+    'numpy': (
+        'import numpy as n\nlog({"loss": n.float32(0.5), "reward": n.int64(2), "tokens": n.bool_(True), "grad/x": n.array(3.0),'
+        '"grad/y": n.array([1.0, 2.0])})',
+        [('rl.loss', 0.5, {}), ('rl.reward', 2, {}), ('rl.grad.grad/x', 3.0, {'key': 'grad/x'})],
+    ),
+    'torch': (
+        'import torch as t\nlog({"loss": t.tensor(0.5, requires_grad=True), "reward": t.tensor([2]), "tokens": t.ones(2),'
+        '"grad/x": t.empty((), device="meta")})',
+        [('rl.loss', 0.5, {}), ('rl.reward', 2, {})],
+    ),
+    'what is no dict': ('log(3); log(None); log([("loss", 1)])', []),
+    'beyond finite': ('log({"loss": float("inf")})', [('rl.loss', float('inf'), {})]),
+    'a subclass of dict': ('import collections as c; log(c.OrderedDict(loss=1)); log(c.defaultdict(int))', [('rl.loss', 1, {})]),
+}
+
+
+@pytest.mark.parametrize('case', CASES)
+def test_points(tmp_path: Path, case: str) -> None:
+    source, expected = CASES[case]
+    assert points(tmp_path, source) == expected
+
+
+def test_a_point_carries_instrument_unit_and_the_current_span(tmp_path: Path) -> None:
+    program = Program(tmp_path, {'m.py': MODULE, 'main.py': 'import m; m.outer(m.log.log_metrics, {"reward": 1, "tokens": 2})'})
+    journal = program.traced(RULES).journal
+    assert journal.instruments == {'rl.reward': ('gauge', '1'), 'rl.tokens': ('counter', '')}
+    assert {record[9] for record in journal.records if record[0] == 3} == {journal.spans[0].id}
+
+
+def test_prefixes_choose_the_calls(tmp_path: Path) -> None:
+    rule = logger('l', 'm:Logger.log_metrics', METRICS, prefixes=('', 'train'), prefix_arg='prefix')
+    source = 'for p in ("train", "validation", "", None): log({"loss": 1}, 0, p)'
+    assert len(points(tmp_path, source, [rule])) == 3
+
+
+@pytest.mark.parametrize(
+    ('target', 'call'),
+    [('m:Logger.log', 'm.log.log(loss=1)'), ('m:Logger.other', 'm.log.other("a", {"loss": 1})')],
+)
+def test_the_metrics_are_found_in_keywords_and_among_positional_arguments(tmp_path: Path, target: str, call: str) -> None:
+    assert points(tmp_path, call, [logger('l', target, METRICS)]) == [('rl.loss', 1, {})]
+
+
+def test_metrics_that_are_off_leave_the_function_alone(tmp_path: Path) -> None:
+    source = 'import m, json; print(json.dumps(m.Logger.log_metrics.__code__.co_names)); m.log.log_metrics({"loss": 1})'
+    program = Program(tmp_path, {'m.py': MODULE, 'main.py': source})
+    traced = program.traced(RULES, LENS_METRICS_ENABLED='0')
+    assert json.loads(traced.stdout) == [] and traced.journal.points == []
+
+
+def test_an_argument_that_is_not_there_is_told(tmp_path: Path) -> None:
+    rule = logger('l', 'm:Logger.log_metrics', METRICS, metrics_arg='stats')
+    traced = Program(tmp_path, {'m.py': MODULE, 'main.py': 'import m; m.log.log_metrics({"loss": 1})'}).traced([rule])
+    assert [r['reason'] for r in traced.journal.reports('missing')] == ['no parameter named stats']
