@@ -40,9 +40,12 @@ class _Finder(object):
             where = os.path.join(self.home, '__init__.py')
             return machinery.spec_from_file_location(name, where, submodule_search_locations=[self.home])
         spec = self.ask(name, path, target)
-        # A module without a loader (a namespace package) or with a pre-PEP 451 one runs no code we could follow.
-        if spec is not None and hasattr(spec.loader, 'exec_module') and not getattr(type(spec.loader), 'lens', 0):
-            spec.loader = self.loader(self, name, spec.loader)
+        try:
+            # A module without a loader (a namespace package) or with a pre-PEP 451 one runs no code we could follow.
+            if spec is not None and hasattr(spec.loader, 'exec_module') and not getattr(type(spec.loader), 'lens', 0):
+                spec.loader = self.loader(self, name, spec.loader)
+        except Exception as error:
+            _note('armed', 'finder: %s' % type(error).__name__)
         return spec
 
     def ask(self, name, path=None, target=None):

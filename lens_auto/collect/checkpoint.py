@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import marshal
 import os
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 NAME = 'checkpoint'
 _FORMAT = 1

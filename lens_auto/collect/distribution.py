@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 EXACT = 2048
 # Order statistics kept in run.json for each span name: enough to merge percentiles of several launchers.
@@ -85,7 +88,7 @@ class Distribution:
         return quantile(sorted(self.sample), part)
 
 
-def quantile(ordered: list[int], part: float) -> float:
+def quantile(ordered: Sequence[float], part: float) -> float:
     """A quantile of sorted numbers, 0 of none.
 
     Args:

@@ -9,12 +9,16 @@ run that only keeps its folder. Tests hold every line to protobuf's parser and t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from json import encoder
-from typing import Any, cast
+# The C function behind json.dumps(str), without the package around it: that compiles regular expressions. It escapes
+# everything outside ASCII, lone surrogates included.
+from _json import encode_basestring_ascii as _quote
 
 from lens_auto import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 SCOPE = 'lens-auto'
 LONGEST_TEXT = 256
@@ -27,10 +31,6 @@ _INTERNAL = 1
 _INT64 = 1 << 63
 _SCOPE_JSON = '{"name":"%s","version":"%s"}' % (SCOPE, __version__)
 
-# The C function behind json.dumps(str); escapes everything outside ASCII, lone surrogates included.
-_quote = encoder.encode_basestring_ascii
-
-
 def quote(text: str) -> str:
     """A JSON string; what UTF-8 cannot hold (lone surrogates) becomes question marks, as protobuf refuses it.
 
@@ -42,8 +42,17 @@ def quote(text: str) -> str:
     return _quote(text)
 
 
-# Names and keys are few and come back in every span.
-_known = lru_cache(4096)(quote)
+class _Known(dict[str, str]):
+    """JSON strings of names and keys: they are few, and come back in every span."""
+
+    def __missing__(self, text: str) -> str:
+        if len(self) >= 4096:
+            self.clear()
+        quoted = self[text] = quote(text)
+        return quoted
+
+
+_known = _Known()
 
 
 def value(item: Any, longest: int = LONGEST_TEXT) -> str | None:  # Any: whatever a journal holds
@@ -53,7 +62,7 @@ def value(item: Any, longest: int = LONGEST_TEXT) -> str | None:  # Any: whateve
         item: Scalar, string, or a sequence of them.
         longest: Strings are cut to this many characters.
     """
-    kind = cast('type[object]', type(item))
+    kind: type[object] = type(item)
     if kind is str:
         return '{"stringValue":%s}' % quote(item[:longest])
     if kind is bool:
@@ -94,7 +103,7 @@ def attributes(items: Mapping[str, Any] | None, longest: int = LONGEST_TEXT) -> 
     for key, item in items.items():
         text = value(item, longest)
         if text is not None:
-            parts.append('{"key":%s,"value":%s}' % (_known(key), text))
+            parts.append('{"key":%s,"value":%s}' % (_known[key], text))
             if len(parts) == MOST_ATTRIBUTES:
                 break
     return ','.join(parts)
@@ -144,7 +153,7 @@ def span(
         text += '"parentSpanId":"%016x",' % parent_id
     text += '"flags":%d,"name":%s,"kind":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d"' % (
         _FLAGS,
-        _known(name[:LONGEST_TEXT]),
+        _known[name[:LONGEST_TEXT]],
         _INTERNAL,
         start,
         end,

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from lens_auto.collect.member import Member
-from lens_auto.collect.tail import Identity
-from lens_auto.collect.totals import MetricRow, ProcessRow, RuleRow
+from lens_auto.collect.totals import MetricRow, ProcessRow, RuleRow, taken
 from lens_auto.record import format
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from lens_auto.collect.member import Member
+    from lens_auto.collect.tail import Identity
 
 _MOST_METRICS = 500
 _MOST_PROCESSES = 5000
@@ -74,7 +77,8 @@ class Ledger:
         if row is None:
             if len(self.metrics) >= _MOST_METRICS:
                 return
-            row = self.metrics[name, instrument] = MetricRow(name, instrument, unit, 0, at, value)
+            row = self.metrics[name, instrument] = MetricRow(name, instrument, unit)
+            row.first_ns, row.first = at, value
         if at < row.first_ns:
             row.first_ns, row.first = at, value
         if at >= row.last_ns:
@@ -174,9 +178,9 @@ class Ledger:
     def dump(self) -> list[Any]:
         """Plain data for the checkpoint."""
         return [
-            [tuple(vars(row).values()) for row in self.rules.values()],
-            [tuple(vars(row).values()) for row in self.metrics.values()],
-            [tuple(vars(row).values()) for row in self.processes.values()],
+            [row.values() for row in self.rules.values()],
+            [row.values() for row in self.metrics.values()],
+            [row.values() for row in self.processes.values()],
             self.settings,
             self.uncounted,
         ]
@@ -187,9 +191,9 @@ class Ledger:
         Args:
             plain: Its answer.
         """
-        self.rules = {row[0]: RuleRow(*row) for row in plain[0]}
-        self.metrics = {(row[0], row[1]): MetricRow(*row) for row in plain[1]}
-        self.processes = {(row[1], row[2]): ProcessRow(*row) for row in plain[2]}
+        self.rules = {row[0]: taken(RuleRow(), row) for row in plain[0]}
+        self.metrics = {(row[0], row[1]): taken(MetricRow(), row) for row in plain[1]}
+        self.processes = {(row[1], row[2]): taken(ProcessRow(), row) for row in plain[2]}
         self.settings, self.uncounted = plain[3:]
 
 

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
-@dataclass
 class Look:
     """How the summary is drawn.
 
@@ -18,9 +19,12 @@ class Look:
         unicode: Lines of the tree in box characters rather than ASCII.
     """
 
-    width: int = 100
-    color: bool = False
-    unicode: bool = True
+    __slots__ = ('color', 'unicode', 'width')
+
+    def __init__(self, width: int = 100, color: bool = False, unicode: bool = True) -> None:
+        self.width = width
+        self.color = color
+        self.unicode = unicode
 
     def bold(self, text: str) -> str:
         """Important, where that can be shown."""

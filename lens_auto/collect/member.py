@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from lens_auto.collect import encoding
 from lens_auto.collect.series import Series
-from lens_auto.collect.tail import Identity, Tail
+from lens_auto.collect.tail import Tail
 
-# (trace_id, parent_id, t0, name, key, attributes, links): an OPENED record less its id.
-Opened = tuple[int, int, int, str, str, 'Mapping[str, Any] | None', Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from lens_auto.collect.tail import Identity
+
+    # (trace_id, parent_id, t0, name, key, attributes, links): an OPENED record less its id.
+    Opened = tuple[int, int, int, str, str, Mapping[str, Any] | None, Any]
 
 MOST_OPEN = 100_000
 _PLAIN = (

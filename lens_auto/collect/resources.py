@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
-from urllib.parse import unquote
 
 from lens_auto import __version__
-from lens_auto.collect.run import Run, digest
+from lens_auto.collect.run import digest
 from lens_auto.record import process
 from lens_auto.settings import redact
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from lens_auto.collect.run import Run
 
 # Environment name -> attribute. Names only: nothing that could hold a secret is ever listed here.
 _NAMED = {
@@ -119,10 +123,18 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     for item in environ.get('OTEL_RESOURCE_ATTRIBUTES', '').split(','):
         key, equals, value = item.partition('=')
         key = key.strip()
-        value = unquote(value.strip())
+        value = _unquoted(value.strip())
         if equals and key and not redact.is_secret(key, value):
             found[key] = redact.text(value)
     return found
+
+
+def _unquoted(value: str) -> str:
+    if '%' not in value:
+        return value
+    from urllib.parse import unquote
+
+    return unquote(value)
 
 
 def of_process(

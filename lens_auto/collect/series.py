@@ -6,10 +6,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
-from typing import Any
 
 from lens_auto.collect import encoding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    Labels = tuple[tuple[str, Any], ...]
+    Key = tuple[str, str, str]  # name, instrument, unit
 
 MOST_LABEL_SETS = 1000
 OVERFLOW = {'otel.metric.overflow': True}
@@ -19,9 +25,6 @@ _CUMULATIVE, _DELTA = 2, 1
 # The SDK's default boundaries, and a finer, longer scale for durations in seconds (a step may take half an hour).
 _BOUNDS = (0.0, 5.0, 10.0, 25.0, 50.0, 75.0, 100.0, 250.0, 500.0, 750.0, 1000.0, 2500.0, 5000.0, 7500.0, 10000.0)
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
-
-Labels = tuple[tuple[str, Any], ...]
-Key = tuple[str, str, str]  # name, instrument, unit
 
 
 class Sum:

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from time import monotonic_ns
 
 from lens_auto.collect.distribution import KEPT, spread
-from lens_auto.collect.intake import Intake
 from lens_auto.collect.ledger import add_stats
-from lens_auto.collect.member import Member
-from lens_auto.collect.tally import Node
-from lens_auto.collect.totals import OpenRow, RuleRow, SpanRow, Totals
+from lens_auto.collect.totals import OpenRow, RuleRow, SpanRow, filled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from lens_auto.collect.intake import Intake
+    from lens_auto.collect.member import Member
+    from lens_auto.collect.tally import Node
+    from lens_auto.collect.totals import Totals
 
 _LONG_NS = 60_000_000_000
 _MOST_OPEN = 200
@@ -26,7 +31,7 @@ def fill(totals: Totals, intake: Intake, members: Iterable[Member], faults: Mapp
         members: Processes that have not been settled.
         faults: The collector's own.
     """
-    rules = {key: RuleRow(**vars(row)) for key, row in intake.ledger.rules.items()}
+    rules = {key: filled(RuleRow(), row.plain()) for key, row in intake.ledger.rules.items()}
     dropped = dict(intake.dropped)
     now = monotonic_ns()
     totals.open = []
@@ -64,23 +69,12 @@ def span_rows(root: Node) -> list[SpanRow]:
     while work:
         node, path = work.pop(0)
         d = node.durations
-        rows.append(
-            SpanRow(
-                path=path,
-                count=d.count,
-                total=d.total,
-                least=d.least,
-                most=d.most,
-                errors=node.errors,
-                truncated=node.truncated,
-                bucket=node.bucket,
-                group=node.group,
-                linked=node.linked,
-                idle=node.idle,
-                watched=node.watched,
-                sample=spread(d.sample, KEPT),
-                processes={label: list(mine) for label, mine in node.processes.items()},
-            )
-        )
+        row = SpanRow(path)
+        row.count, row.total, row.least, row.most = d.count, d.total, d.least, d.most
+        for name in ('errors', 'truncated', 'bucket', 'group', 'linked', 'idle', 'watched'):
+            setattr(row, name, getattr(node, name))
+        row.sample = spread(d.sample, KEPT)
+        row.processes = {label: list(mine) for label, mine in node.processes.items()}
+        rows.append(row)
         work += [(child, [*path, child.name]) for child in node.children.values()]
     return rows

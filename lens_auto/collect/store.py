@@ -10,7 +10,10 @@ checkpoint: one that is in sight is one that no later collector will write again
 from __future__ import annotations
 
 import os
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 TRACES, METRICS, LOGS = 'traces', 'metrics', 'logs'
 OUTBOX = 'outbox'

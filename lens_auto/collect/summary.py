@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import os
-from statistics import median
 
-from lens_auto.collect import table
+from lens_auto.collect.distribution import quantile
 from lens_auto.collect.figures import number, percent, plural, time, value
 from lens_auto.collect.look import Look
-from lens_auto.collect.totals import MetricRow, RuleRow, SpanRow, Totals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lens_auto.collect.totals import MetricRow, RuleRow, SpanRow, Totals
 
 _METRICS = 8
 _SLOWEST = 5
@@ -29,6 +31,8 @@ def render(totals: Totals, look: Look | None = None) -> str:
     look = look or Look()
     blocks = [_title(totals, look)]
     if totals.spans:
+        from lens_auto.collect import table
+
         blocks += [table.draw(totals.spans, look), _findings(totals, look)]
     else:
         blocks.append(_nothing(totals, look))
@@ -79,7 +83,7 @@ def _slowest(rows: list[SpanRow]) -> list[str]:
         if len(means) < 2 or row.total < 1_000_000:
             continue
         label = max(means, key=lambda one: (means[one], one))
-        middle = median(means.values())
+        middle = quantile(sorted(means.values()), 0.5)
         ratio = means[label] / middle if middle else 1.0
         shared = True
         if ratio < _SLOWER:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from lens_auto.collect.distribution import quantile
 from lens_auto.collect.figures import number, percent, time
-from lens_auto.collect.look import Look
-from lens_auto.collect.totals import SpanRow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lens_auto.collect.look import Look
+    from lens_auto.collect.totals import SpanRow
 
 _ROWS = 40
 _SIBLINGS = 12
@@ -17,10 +18,12 @@ _HEADS = ('count', 'total', 'mean', 'p50', 'p95', 'of step')
 _WIDTHS = (7, 10, 9, 9, 9, 8)
 
 
-@dataclass
 class _Row:
-    row: SpanRow
-    children: list[_Row] = field(default_factory=list['_Row'])
+    __slots__ = ('children', 'row')
+
+    def __init__(self, row: SpanRow) -> None:
+        self.row = row
+        self.children: list[_Row] = []
 
 
 def draw(rows: list[SpanRow], look: Look) -> list[str]:

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import marshal
 import os
-from typing import Any
 
 from lens_auto.record.format import SUFFIX
-from lens_auto.record.reader import LONGEST, ForeignSegment
+from lens_auto.record.reader import LONGEST, open_segment, records
 
-Record = tuple[Any, ...]
-Identity = tuple[str, int, int]  # host, pid, start ticks
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lens_auto.record.reader import Record
+
+    Identity = tuple[str, int, int]  # host, pid, start ticks
 
 PIECE = 128 * 1024
 
@@ -71,13 +72,13 @@ class Tail:
         """The next records, at most about `PIECE` bytes of them; empty when there are none yet.
 
         Raises:
-            ForeignSegment: The file is another user's.
+            ForeignSegment: The file is another user's, or of another format.
             OSError: It cannot be read.
         """
         while True:
-            records = self._read_here()
-            if records:
-                return records
+            found = self._read_here()
+            if found:
+                return found
             # The end of this segment is final only when a later one exists: the list of files is older than this read.
             later = [number for number in self.numbers if number > self.number]
             if not later:
@@ -107,7 +108,7 @@ class Tail:
         if self._fd < 0:
             if self.number not in self.numbers:
                 return []
-            self._fd = self._open(self.path(self.number))
+            self._fd, _ = open_segment(self.path(self.number))
         # One system call answers the usual question ("anything new?"): a mapped store changes neither size nor mtime.
         head = os.pread(self._fd, 4, self.offset)
         if len(head) < 4 or head == b'\0\0\0\0':
@@ -115,37 +116,9 @@ class Tail:
         size = PIECE
         while True:
             data = os.pread(self._fd, size, self.offset)
-            records, used = _decode(data)
-            if used or size > LONGEST:
-                self.offset += used
-                return records
+            found = list(records(data, self.offset, self.path(self.number)))
+            if found:
+                self.offset = found[-1][1]
+            if found or size > LONGEST:
+                return [record for record, _ in found]
             size = LONGEST + 5  # the first record alone is longer than a piece
-
-    @staticmethod
-    def _open(path: str) -> int:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        owner = os.fstat(fd).st_uid
-        if owner != os.geteuid():
-            os.close(fd)
-            raise ForeignSegment(f'{path}: owned by uid {owner}, not by uid {os.geteuid()}')
-        return fd
-
-
-def _decode(data: bytes) -> tuple[list[Record], int]:
-    """Whole records at the start of `data`, and the bytes they take; a torn or damaged one is the end."""
-    records: list[Record] = []
-    here, end = 0, len(data)
-    while here + 4 <= end:
-        length = int.from_bytes(data[here : here + 4], 'little')
-        stop = here + 4 + length
-        if not 0 < length <= LONGEST or stop > end:
-            break
-        try:
-            record: Any = marshal.loads(data[here + 4 : stop])
-        except (EOFError, ValueError, TypeError):
-            break
-        if not isinstance(record, tuple) or not record:
-            break
-        records.append(record)  # pyright: ignore[reportUnknownArgumentType]
-        here = stop
-    return records, here

@@ -3,101 +3,147 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
-
 from lens_auto.collect.distribution import KEPT, spread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, TypeVar
+
+    R = TypeVar('R', bound='Row')
 
 _NUMBERS = ('first', 'last', 'total')
 
 
-@dataclass
-class SpanRow:
-    """All spans of one name at one place of the tree; times in nanoseconds."""
+class Row:
+    """Named values; a dataclass in all but the import, which costs a short run as much as Python's own start."""
 
-    path: list[str]
-    count: int = 0
-    total: int = 0
-    least: int = 0
-    most: int = 0
-    errors: int = 0
-    truncated: int = 0
-    bucket: str = ''
-    group: str = ''
-    linked: bool = False
-    idle: int = 0
-    watched: int = 0
-    # Order statistics of the durations, each standing for count / len(sample) of them.
-    sample: list[int] = field(default_factory=list[int])
-    processes: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    __slots__: tuple[str, ...] = ()
+
+    def values(self) -> tuple[Any, ...]:
+        """All values, in the order of their names."""
+        return tuple([getattr(self, name) for name in self.__slots__])
+
+    def plain(self) -> dict[str, Any]:
+        """All values by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
-@dataclass
-class MetricRow:
+def filled(row: R, plain: Mapping[str, Any]) -> R:
+    """The row with the values given; names of other versions are left out.
+
+    Args:
+        row: Changed.
+        plain: Values by name.
+    """
+    for name in row.__slots__:
+        if name in plain:
+            setattr(row, name, plain[name])
+    return row
+
+
+def taken(row: R, values: tuple[Any, ...]) -> R:
+    """The row with all its values, as `Row.values` gave them.
+
+    Args:
+        row: Changed.
+        values: In the order of their names.
+    """
+    for name, item in zip(row.__slots__, values, strict=True):
+        setattr(row, name, item)
+    return row
+
+
+class SpanRow(Row):
+    """All spans of one name at one place of the tree; times in nanoseconds.
+
+    `sample` holds order statistics of the durations, each standing for count / len(sample) of them.
+    """
+
+    __slots__ = (
+        *('path', 'count', 'total', 'least', 'most', 'errors', 'truncated', 'bucket', 'group', 'linked', 'idle'),
+        *('watched', 'sample', 'processes'),
+    )
+
+    def __init__(self, path: list[str] | None = None) -> None:
+        self.path: list[str] = path or []
+        self.count = self.total = self.least = self.most = 0
+        self.errors = self.truncated = 0
+        self.bucket = self.group = ''
+        self.linked = False
+        self.idle = self.watched = 0
+        self.sample: list[int] = []
+        self.processes: dict[str, list[int]] = {}
+
+
+class MetricRow(Row):
     """One metric by name, over all label sets and processes of the launcher."""
 
-    name: str
-    instrument: str
-    unit: str
-    count: int = 0
-    first_ns: int = 0
-    first: float = 0.0
-    last_ns: int = 0
-    last: float = 0.0
-    total: float = 0.0
+    __slots__ = ('name', 'instrument', 'unit', 'count', 'first_ns', 'first', 'last_ns', 'last', 'total')
+
+    def __init__(self, name: str = '', instrument: str = '', unit: str = '') -> None:
+        self.name = name
+        self.instrument = instrument
+        self.unit = unit
+        self.count = self.first_ns = self.last_ns = 0
+        self.first = self.last = self.total = 0.0
 
 
-@dataclass
-class ProcessRow:
+class ProcessRow(Row):
     """One Python process of the run."""
 
-    host: str
-    pid: int
-    start: int
-    role: str = ''
-    rank: int | None = None
-    python: str = ''
-    command: str = ''
-    outcome: str = ''
-    reason: str = ''
-    spans: int = 0
-    points: int = 0
-    alive: bool = False
+    __slots__ = (
+        *('host', 'pid', 'start', 'role', 'rank', 'python', 'command', 'outcome', 'reason', 'spans', 'points'),
+        'alive',
+    )
+
+    def __init__(self, host: str = '', pid: int = 0, start: int = 0) -> None:
+        self.host = host
+        self.pid = pid
+        self.start = start
+        self.role = self.python = self.command = self.outcome = self.reason = ''
+        self.rank: int | None = None
+        self.spans = self.points = 0
+        self.alive = False
 
 
-@dataclass
-class RuleRow:
-    """One rule: what it matched and what that cost; `on` is false when none of its groups was selected."""
+class RuleRow(Row):
+    """One rule: what it matched and what that cost; `on` is false when none of its groups was selected.
 
-    key: str
-    kind: str = ''
-    group: str = ''
-    name: str = ''
-    where: str = ''
-    on: bool = True
-    processes: int = 0
-    calls: int = 0
-    spans: int = 0
-    errors: int = 0
-    ns: int = 0
-    over_budget: int = 0
-    # Why it matched nothing -> in how many processes.
-    missing: dict[str, int] = field(default_factory=dict[str, int])
-    faults: dict[str, int] = field(default_factory=dict[str, int])
+    `missing` is why it matched nothing -> in how many processes.
+    """
+
+    __slots__ = (
+        *('key', 'kind', 'group', 'name', 'where', 'on', 'processes', 'calls', 'spans', 'errors', 'ns', 'over_budget'),
+        *('missing', 'faults'),
+    )
+
+    def __init__(
+        self, key: str = '', kind: str = '', group: str = '', name: str = '', where: str = '', on: bool = True
+    ) -> None:
+        self.key = key
+        self.kind = kind
+        self.group = group
+        self.name = name
+        self.where = where
+        self.on = on
+        self.processes = self.calls = self.spans = self.errors = self.ns = self.over_budget = 0
+        self.missing: dict[str, int] = {}
+        self.faults: dict[str, int] = {}
 
 
-@dataclass
-class OpenRow:
+class OpenRow(Row):
     """A span that had been open for a while when run.json was written."""
 
-    name: str
-    process: str
-    since_ns: int
+    __slots__ = ('name', 'process', 'since_ns')
+
+    def __init__(self, name: str = '', process: str = '', since_ns: int = 0) -> None:
+        self.name = name
+        self.process = process
+        self.since_ns = since_ns
 
 
-@dataclass
-class Totals:
+class Totals(Row):
     """Everything one launcher knows of the run, or what several know together.
 
     Attributes:
@@ -114,69 +160,71 @@ class Totals:
         notes: What a user should know, one line each.
     """
 
-    launcher: str = ''
-    run_id: str = ''
-    trace_id: str = ''
-    folder: str = ''
-    host: str = ''
-    role: str = ''
-    creator: bool = True
-    root_written: bool = False
-    started_ns: int = 0
-    ended_ns: int = 0
-    exit_code: int | None = None
-    signal: int | None = None
-    complete: bool = False
-    last: bool = True
-    command: list[str] = field(default_factory=list[str])
-    settings: dict[str, Any] = field(default_factory=dict[str, Any])
-    groups_off: list[str] = field(default_factory=list[str])
-    spools: list[str] = field(default_factory=list[str])
-    processes: list[ProcessRow] = field(default_factory=list[ProcessRow])
-    spans: list[SpanRow] = field(default_factory=list[SpanRow])
-    metrics: list[MetricRow] = field(default_factory=list[MetricRow])
-    rules: list[RuleRow] = field(default_factory=list[RuleRow])
-    counts: dict[str, int] = field(default_factory=dict[str, int])
-    dropped: dict[str, int] = field(default_factory=dict[str, int])
-    unsent: dict[str, int] = field(default_factory=dict[str, int])
-    faults: dict[str, int] = field(default_factory=dict[str, int])
-    open: list[OpenRow] = field(default_factory=list[OpenRow])
-    notes: list[str] = field(default_factory=list[str])
+    __slots__ = (
+        *('launcher', 'run_id', 'trace_id', 'folder', 'host', 'role', 'creator', 'root_written', 'started_ns'),
+        *('ended_ns', 'exit_code', 'signal', 'complete', 'last', 'command', 'settings', 'groups_off', 'spools'),
+        *('processes', 'spans', 'metrics', 'rules', 'counts', 'dropped', 'unsent', 'faults', 'open', 'notes'),
+    )
+
+    def __init__(self, **given: Any) -> None:
+        """A run of which nothing is known but what is given by name."""
+        self.launcher = self.run_id = self.trace_id = self.folder = self.host = self.role = ''
+        self.creator = self.last = True
+        self.root_written = self.complete = False
+        self.started_ns = self.ended_ns = 0
+        self.exit_code: int | None = None
+        self.signal: int | None = None
+        self.command: list[str] = []
+        self.settings: dict[str, Any] = {}
+        self.groups_off: list[str] = []
+        self.spools: list[str] = []
+        self.processes: list[ProcessRow] = []
+        self.spans: list[SpanRow] = []
+        self.metrics: list[MetricRow] = []
+        self.rules: list[RuleRow] = []
+        self.counts: dict[str, int] = {}
+        self.dropped: dict[str, int] = {}
+        self.unsent: dict[str, int] = {}
+        self.faults: dict[str, int] = {}
+        self.open: list[OpenRow] = []
+        self.notes: list[str] = []
+        for name, item in given.items():
+            setattr(self, name, item)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for run.json."""
-        plain = asdict(self)
+        plain = self.plain()
+        for name in _ROWS:
+            plain[name] = [row.plain() for row in plain[name]]
         for row in plain['metrics']:
             for name in _NUMBERS:
                 # JSON has no NaN, and a loss may well be one.
-                row[name] = row[name] if math.isfinite(row[name]) else str(row[name])
+                row[name] = row[name] if row[name] - row[name] == 0 else str(row[name])
         return plain
 
     @staticmethod
-    def from_json(plain: dict[str, Any]) -> Totals:
+    def from_json(plain: Mapping[str, Any]) -> Totals:
         """Read what `to_json` gave; names of other versions are left out.
 
         Args:
             plain: Its answer.
         """
-        totals = Totals()
-        rows = {'processes': ProcessRow, 'spans': SpanRow, 'metrics': MetricRow, 'rules': RuleRow, 'open': OpenRow}
-        for one in fields(Totals):
-            if one.name in rows:
-                listed: list[Any] = plain.get(one.name) or []
-                setattr(totals, one.name, [_row(rows[one.name], item) for item in listed])
-            elif one.name in plain:
-                setattr(totals, one.name, plain[one.name])
+        totals = filled(Totals(), plain)
+        for name, kind in _ROWS.items():
+            listed: list[Any] = plain.get(name) or []
+            setattr(totals, name, [filled(kind(), item) for item in listed])
+        for row in totals.metrics:
+            row.first, row.last, row.total = float(row.first), float(row.last), float(row.total)
         return totals
 
 
-def _row(kind: Any, plain: Any) -> Any:
-    names = {one.name for one in fields(kind)}
-    row = kind(**{name: item for name, item in plain.items() if name in names})
-    if kind is MetricRow:
-        for name in _NUMBERS:
-            setattr(row, name, float(getattr(row, name)))
-    return row
+_ROWS: dict[str, type[Row]] = {
+    'processes': ProcessRow,
+    'spans': SpanRow,
+    'metrics': MetricRow,
+    'rules': RuleRow,
+    'open': OpenRow,
+}
 
 
 def merge(parts: list[Totals]) -> Totals:

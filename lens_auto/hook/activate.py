@@ -16,6 +16,7 @@ from lens_auto.rules import plan as plans
 from lens_auto.rules.selection import UnknownGroup, select_all
 from lens_auto.settings import exports, project
 from lens_auto.settings.fields import BY_NAME, LENS, text
+from lens_auto.wrap.by_hand import ByHand
 from lens_auto.wrap.runtime import Runtime
 
 TYPE_CHECKING = False
@@ -48,6 +49,7 @@ class Activation:
         self._recorder = recording.start(environ)
         self._faults = Faults(self._recorder.report)
         self._runtime = Runtime(self._faults, self._disable)
+        self._by_hand = self._runtime.module.__dict__['by_hand'] = ByHand(self._recorder, self._faults)
         self._patches = Patches(plan, self._recorder, self._faults, self._runtime, self._resettle, importable)
         self.names = frozenset(self._patches.modules()) | {'torch'}
         self._unseen = set(self.names)
@@ -72,6 +74,8 @@ class Activation:
             metrics=on and bool(values['metrics_enabled']),
             resources=on or bool(self._provisional),
         )
+        self._by_hand.traces = on and bool(values['traces_enabled'])
+        self._by_hand.metrics = on and bool(values['metrics_enabled'])
         if on:
             self._runtime.install()
         else:
@@ -126,9 +130,12 @@ class Activation:
                 self._unseen.discard(name)
 
     def _disable(self, key: str) -> None:
-        self._patches.disable(key)
+        try:
+            self._patches.disable(key)
+        except Exception as error:
+            self.failed('disable', error)
 
-    def _resettle(self, block: dict[str, Any]) -> None:
+    def _resettle(self, block: Any) -> None:
         """A `resource` rule has seen the run's own `telemetry:` block: settle the settings anew, here and for children."""
         values = project.override(self._values, self._provisional, block)
         if values == self._values:
@@ -141,9 +148,12 @@ class Activation:
         self._apply()
 
     def _tell(self) -> None:
-        figures = self._patches.figures()
-        if figures:
-            self._recorder.report(STATS, figures)
+        try:
+            figures = self._patches.figures()
+            if figures:
+                self._recorder.report(STATS, figures)
+        except Exception as error:
+            self.failed('figures', error)
 
 
 def _importing(module: Any) -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from lens_auto.hook.resolve import Place
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
     from lens_auto.wrap.runtime import Runtime
@@ -118,9 +119,6 @@ class Patches:
                     self._put(module, wanted)
                 elif not on and wanted.keys:
                     self._take(wanted)
-                elif on and wanted.rule['kind'] == 'timer':
-                    # Its labels may have changed with the groups.
-                    self._builder.refresh(wanted.rule)
 
     def module(self, name: str, module: ModuleType) -> None:
         """A module has executed: patch what rules that are on name in it.
@@ -133,7 +131,6 @@ class Patches:
             return
         self._executed[name] = module
         for wanted in self._by_module[name]:
-            wanted.keys = []
             if self._builder.on(wanted.rule):
                 self._put(module, wanted)
 
@@ -147,6 +144,9 @@ class Patches:
             return
         try:
             place = resolve(module, wanted.qualname)
+            if self._in_place(wanted, place):
+                return  # reloaded, and what it took from another module is what it was
+            wanted.keys = []
             number = self._by_module[wanted.module].index(wanted)
             made = self._builder.build(wanted, place, f'{key}{wanted.module}:{number}')
         except (Unresolved, Unwrappable, Unreadable, ValueError) as problem:
@@ -158,6 +158,10 @@ class Patches:
         self._runtime.sites.update(made)
         wanted.keys = list(made)
         self._recorder.report(PATCHED, {'key': key, 'target': target, 'state': 'patched'})
+
+    def _in_place(self, wanted: Wanted, place: Place) -> bool:
+        patches = [patch for key in wanted.keys for patch in self._runtime.sites[key].patches]
+        return any(patch.function is place.functions[0] and patch.function.__code__ is patch.ours for patch in patches)
 
     def _other_alternative(self, wanted: Wanted) -> bool:
         """A list of targets is one place under several names: the first that is there is patched, the others are not."""

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import sys
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
+
+_ANY_ARGUMENTS = 0x4 | 0x8  # CO_VARARGS, CO_VARKEYWORDS
 
 
 class Unresolved(Exception):
@@ -84,9 +86,13 @@ def _function(found: Any, qualname: str, owner: type | None, holder: Any) -> Pla
     for _ in range(8):
         if isinstance(found, FunctionType):
             inner = _context_manager(found)
+            if inner is not None:
+                found, holds = inner, True
+                continue
+            inner = _passed_on_to(found)
             if inner is None:
                 return Place(found, holds, owner)
-            found, holds = inner, True
+            found = inner
         elif isinstance(found, (staticmethod, classmethod, MethodType)):
             found = found.__func__
         elif isinstance(found, property):
@@ -136,6 +142,29 @@ def _class(found: type, qualname: str) -> Place:
         place.context_class = True
         return place
     raise Unresolved(f'{qualname} is a class: name one of its methods, such as {qualname}.__init__')
+
+
+def _passed_on_to(function: FunctionType) -> FunctionType | None:
+    """The function behind a decorator that takes `*args, **kwargs` and passes them on (`@torch.no_grad()`), or None.
+
+    The rule means that one: its parameters have names, and it may be a coroutine where the decorator is none. What a
+    decorator does besides (a dispatch, a compiler: torch.compile records nothing inside) must still be the one patched.
+    """
+    code, inner = function.__code__, function.__dict__.get('__wrapped__')
+    if code.co_argcount or code.co_kwonlyargcount or code.co_flags & _ANY_ARGUMENTS != _ANY_ARGUMENTS:
+        return None
+    if not isinstance(inner, FunctionType):
+        return None
+    if str(function.__globals__.get('__name__')).startswith('torch._dynamo'):
+        return None
+    return inner if any(_content(cell) is inner for cell in function.__closure__ or ()) else None
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
 
 
 def _context_manager(function: FunctionType) -> FunctionType | None:

@@ -35,7 +35,7 @@ class Builder:
         recorder: Recorder,
         faults: Faults,
         figures: dict[str, Figures],
-        resettle: Callable[[dict[str, Any]], None],
+        resettle: Callable[[Any], None],
     ):
         """Args:
         plan: The compiled plan.
@@ -44,6 +44,7 @@ class Builder:
         figures: Counts by rule key.
         resettle: See `ResourceSite`.
         """
+        self._rules: list[dict[str, Any]] = plan['rules']
         self._files: list[dict[str, Any]] = plan['files']
         self._recorder = recorder
         self._faults = faults
@@ -59,6 +60,10 @@ class Builder:
         """What is on; see `Patches.select`."""
         self._groups = groups
         self._traces, self._metrics, self._resources = traces, metrics, resources
+        for rule in self._rules:
+            labels = self._labels.get(rule['key'])
+            if labels is not None:
+                self._choose(rule, labels)
 
     def on(self, rule: dict[str, Any]) -> bool:
         """True when a rule is on: a site that is off is not patched at all.
@@ -81,16 +86,12 @@ class Builder:
     def _labels_of(self, rule: dict[str, Any]) -> Labels:
         labels = self._labels.get(rule['key'])
         if labels is None:
-            labels = self._labels[rule['key']] = Labels(rule, lambda group: self._in_group(rule, group))
+            labels = self._labels[rule['key']] = Labels(rule)
+            self._choose(rule, labels)
         return labels
 
-    def refresh(self, rule: dict[str, Any]) -> None:
-        """The groups have changed: decide a timer's labels anew.
-
-        Args:
-            rule: A timer rule in place.
-        """
-        self._labels_of(rule).select(lambda group: self._in_group(rule, group))
+    def _choose(self, rule: dict[str, Any], labels: Labels) -> None:
+        labels.select(lambda group: self._in_group(rule, group))
 
     def build(self, wanted: Wanted, place: Place, key: str) -> dict[str, Site]:
         """Patch a place for a rule.

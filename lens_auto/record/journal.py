@@ -62,6 +62,7 @@ class Journal:
         '_retry_after',
         '_retry_at',
         '_rolling',
+        '_room',
         '_segment',
         '_spool',
         '_stem',
@@ -95,11 +96,12 @@ class Journal:
         # The old mapping is left alone: the child's copy of the address space goes with the child.
         self._end = 0
         self._pos = 0
-        self._held = 0
+        self._held = False
         self._view = memoryview(b'')
         self._words = self._view
         self._segment: tuple[Mapped | None, Mapped | None] = (None, None)
         self._rolling = False
+        self._room = 0
         self._waiting: deque[bytes] = deque()
         self._stem = ''
         self._number = 0
@@ -117,13 +119,14 @@ class Journal:
                 either both done or neither.
         """
         body = dumps(record, MARSHAL_VERSION)
+        length = len(body)
         # No call from here to the last store: under the GIL neither another thread nor a signal handler gets in
         # between, so a reader sees the whole record or none of it. (On 3.10 and 3.11 making the slice may collect
         # garbage, and a finalizer may record. It then writes behind us, and a segment it rolls away stays mapped:
         # hence the two locals.)
         here = self._pos
         first = here + 4
-        last = first + len(body)
+        last = first + length
         end = last + 3 & -4
         if end <= self._end:
             self._pos = end
@@ -137,14 +140,16 @@ class Journal:
         self._put_slowly(body, ending)
 
     def _put_slowly(self, body: bytes, ending: Span | None) -> None:
-        lost = len(body) > LONGEST or len(self._waiting) >= WAITING
         waiting = self._waiting
+        kept = len(body) <= LONGEST and len(waiting) < WAITING
+        # Until all is stored everybody comes this way: an end must not overtake its span's beginning.
+        self._end = 0
         if ending is not None:
             ending.epoch = ENDED_ALREADY
-        if lost:
+        if kept:
+            waiting.append(body)
+        else:
             self.dropped += 1
-            return
-        waiting.append(body)
         if not self._held:
             self._store_waiting()
 
@@ -164,30 +169,29 @@ class Journal:
                 return
 
     def _drain(self) -> bool:
-        """Store what waits; False when there is no room for it. The caller has set the flag."""
+        """Store what waits, in its order; False when there is no room for it. The caller has set the flag."""
         waiting = self._waiting
-        while waiting:
+        while True:
+            if not waiting:
+                if not self._held:
+                    self._end = self._room
+                return True
             body = waiting[0]
-            if self._pos + len(body) + 8 > self._end:
+            length = len(body)
+            if self._pos + length + 8 > self._room:
                 if not self._roll():
                     return False
-                if self._number > 1 and self._pos + len(body) + 8 > self._end:
+                if self._number > 1 and self._pos + length + 8 > self._room:
                     # Not the small first segment, so files may be no longer than a few pages: it has no place at all.
                     waiting.popleft()
                     self.dropped += 1
-                    continue
-            # The rule of `put`, up to the removal; a handler may have filled the new segment, hence the check.
+                continue
             here = self._pos
-            first = here + 4
-            last = first + len(body)
-            end = last + 3 & -4
-            if end <= self._end:
-                self._pos = end
-                view, words = self._view, self._words
-                view[first:last] = body
-                words[here >> 2] = end - first
-                waiting.popleft()
-        return True
+            self._pos = here + 4 + (length + 3 & -4)
+            view, words = self._view, self._words
+            view[here + 4 : here + 4 + length] = body
+            words[here >> 2] = length + 3 & -4
+            waiting.popleft()
 
     def _roll(self) -> bool:
         """Go on in a new segment; False when none can be had."""
@@ -195,7 +199,6 @@ class Journal:
         if now < self._retry_at:
             return False
         waiting = self._waiting
-        self._end = 0  # from here on everybody comes the slow way and finds us at work
         try:
             mapped, pos = self._open_segment()
         except OSError:
@@ -210,7 +213,7 @@ class Journal:
         self._segment = (self._segment[1], mapped)
         self._view, self._words = mapped.view, mapped.words
         self._pos = pos
-        self._end = mapped.size - RESERVE
+        self._room = mapped.size - RESERVE
         self._retry_after = FIRST_RETRY_NS
         if oldest is not None:
             oldest.unmap()
@@ -247,13 +250,14 @@ class Journal:
 
     def hold(self) -> None:
         """A fork begins: records wait, so that no hook that runs before ours in the child writes into our segment."""
-        if self._end:
-            self._held, self._end = self._end, 0
+        self._held = True
+        self._end = 0
 
     def go_on(self) -> None:
         """The fork is over, and this is the parent."""
-        if self._held:
-            self._end, self._held = self._held, 0
+        self._held = False
+        if not self._waiting:
+            self._end = self._room
         self._store_waiting()
 
     def _open_segment(self) -> tuple[Mapped, int]:

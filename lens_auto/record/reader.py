@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import marshal
 import os
-import re
 from stat import S_ISREG
 
 from lens_auto.record.format import FIELDS, FORMAT, HEADER, SUFFIX
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 LONGEST = 1 << 20
 # What marshal raises on bytes that are not its own.
 _DAMAGE = (EOFError, ValueError, TypeError, MemoryError, OverflowError, SystemError)
-# A tuple or list, or text that has one of their letters.
-_COUNTED = re.compile(rb'[(\[]')
 
 
 class ForeignSegment(Exception):
@@ -61,6 +58,27 @@ def _order(name: str) -> tuple[str, int]:
     return stem, int(number) if number.isdigit() else 0
 
 
+def open_segment(path: str) -> tuple[int, int]:
+    """A descriptor of a segment, and its size.
+
+    Args:
+        path: The segment.
+
+    Raises:
+        ForeignSegment: The file is not ours to read.
+        OSError: The file cannot be opened.
+    """
+    # Not blocking, or a pipe of that name would hold us.
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    status = os.fstat(fd)
+    if S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+        return fd, status.st_size
+    os.close(fd)
+    if status.st_uid != os.geteuid():
+        raise ForeignSegment(f'{path}: owned by uid {status.st_uid}, not by uid {os.geteuid()}')
+    raise ForeignSegment(f'{path}: not a file')
+
+
 def read(path: str, offset: int = 0) -> list[tuple[Record, int]]:
     """All whole records from `offset` on, each with the offset that follows it.
 
@@ -75,31 +93,25 @@ def read(path: str, offset: int = 0) -> list[tuple[Record, int]]:
         ForeignSegment: The file is not ours to read.
         OSError: The file cannot be opened.
     """
-    # Not blocking, or a pipe of that name would hold us.
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    fd, size = open_segment(path)
     try:
-        status = os.fstat(fd)
-        if not S_ISREG(status.st_mode):
-            raise ForeignSegment(f'{path}: not a file')
-        if status.st_uid != os.geteuid():
-            raise ForeignSegment(f'{path}: owned by uid {status.st_uid}, not by uid {os.geteuid()}')
-        data = os.pread(fd, max(0, status.st_size - offset), offset) if status.st_size > offset else b''
+        data = os.pread(fd, max(0, size - offset), offset)
     finally:
         os.close(fd)
-    return list(_records(data, offset, path))
+    return list(records(data, offset, path))
 
 
-def has_more(path: str, offset: int) -> bool:
-    """True when a record's length word stands at `offset`: the cheap question a poller asks."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        word = os.pread(fd, 4, offset)
-    finally:
-        os.close(fd)
-    return len(word) == 4 and word != b'\0\0\0\0'
+def records(data: bytes, base: int, path: str) -> Iterator[tuple[Record, int]]:
+    """Whole records at the start of some bytes of a segment, each with the offset that follows it.
 
+    Args:
+        data: The bytes; they begin where a record does.
+        base: Their offset.
+        path: The segment.
 
-def _records(data: bytes, base: int, path: str) -> Iterator[tuple[Record, int]]:
+    Raises:
+        ForeignSegment: It is no segment, or one of another format.
+    """
     here, end = 0, len(data)
     while here + 4 <= end:
         length = int.from_bytes(data[here : here + 4], 'little')
@@ -124,7 +136,7 @@ def decode(body: bytes) -> Record | None:
     """
     # marshal makes room for as many items as a tuple says it has, and fills it: damage in those four bytes must not
     # cost the reader gigabytes. Nearly all records hold no second tuple and pass with one search.
-    if body[:1] != b'(' or body[2:5] != b'\0\0\0' or (_COUNTED.search(body, 5) and not _counts_fit(body)):
+    if body[:1] != b'(' or body[2:5] != b'\0\0\0' or ((b'(' in body[5:] or b'[' in body[5:]) and not _counts_fit(body)):
         return None
     try:
         record: Any = marshal.loads(body)

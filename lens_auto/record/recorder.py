@@ -7,7 +7,7 @@ import atexit
 import os
 from time import monotonic_ns
 
-from lens_auto.record import console, resource
+from lens_auto.record import console, resource, rollcall
 from lens_auto.record.format import ENDED, OPENED, POINT, REPORT, RESOURCE, STATUS_ERROR, STATUS_UNSET
 from lens_auto.record.ids import MASK, root_trace, spans
 from lens_auto.record.journal import Journal
@@ -260,6 +260,16 @@ def status_of(error: BaseException) -> int:
     return STATUS_ERROR if is_error(error) else STATUS_UNSET
 
 
+def _last_word(journal: Journal, spool: str) -> None:
+    try:
+        journal.flush()
+    except Exception as error:
+        try:
+            rollcall.note(spool, 'armed', f'fault: flush: {type(error).__qualname__}')
+        except OSError:
+            journal.dropped += 1  # the spool is gone or full: there is nobody left to tell
+
+
 def start(environ: dict[str, str]) -> Recorder:
     """The recorder of this process, from the launcher's variables.
 
@@ -271,7 +281,7 @@ def start(environ: dict[str, str]) -> Recorder:
     """
     trace, _, root = environ['LENS_RUN_ROOT'].partition('-')
     journal = Journal(environ['LENS_SPOOL'], lambda: resource.describe(os.environ))
-    atexit.register(journal.flush)
+    atexit.register(_last_word, journal, environ['LENS_SPOOL'])
     recorder = Recorder(journal, int(trace, 16), int(root, 16))
     if console.prints_here(environ):
         journal.flags['prints'] = True

@@ -154,12 +154,12 @@ def _operator(op: str, operands: list[Reader]) -> Reader:
     if op == 'neg':
         return lambda scope: -number(first(scope))
     if op == 'not':
-        return lambda scope: not plain(first(scope))
+        return lambda scope: not _true(first(scope))
     second = operands[1]
     if op == 'and':
-        return lambda scope: plain(first(scope)) and plain(second(scope))
+        return lambda scope: _true(first(scope)) and plain(second(scope))
     if op == 'or':
-        return lambda scope: plain(first(scope)) or plain(second(scope))
+        return lambda scope: _true(first(scope)) or plain(second(scope))
     apply = _BINARY[op]
     return lambda scope: apply(plain(first(scope)), plain(second(scope)))
 
@@ -205,32 +205,49 @@ def _attribute(whole: Reader, name: str) -> Reader:
 
 
 def text(value: Any) -> str:
-    """A value inside a name or a table look-up.
+    """A value inside a name or a table look-up: a scalar, an enum member, a dtype; never the content of a container.
 
     Args:
-        value: A scalar.
+        value: Anything.
+
+    Raises:
+        Unreadable: It is a container or a tensor of several elements.
     """
-    return str(plain(value))[:LONGEST_TEXT]
+    found = plain(value)
+    if isinstance(found, str):
+        return str.__str__(found)[:LONGEST_TEXT]  # of a str enum its value, on every version of Python
+    if isinstance(found, (list, tuple, dict, set, frozenset, bytes)) or _is_tensor(found) or hasattr(type(found), '__array__'):
+        raise Unreadable(type(found).__name__)
+    return str(found)[:LONGEST_TEXT]
 
 
 def plain(value: Any) -> Any:
-    """A value with tensors and numpy scalars turned into Python's own; containers as they are.
+    """A value with tensors and numpy scalars turned into Python's own; containers and other objects as they are.
 
     Args:
         value: Anything an expression met.
 
     Raises:
-        Unreadable: It lives on a device, or is a tensor of more than one element.
+        Unreadable: It may live on a device.
     """
     kind = type(value)
     if kind is int or kind is float or kind is str or kind is bool or value is None:
         return value
-    package = kind.__module__.partition('.')[0]
-    if package == 'torch' and hasattr(value, 'device'):
-        return _on_cpu(value).item() if value.numel() == 1 else _on_cpu(value)
-    if package == 'numpy' and getattr(value, 'ndim', 0) == 0 and hasattr(value, 'item'):
-        return value.item()
+    if _is_tensor(value):
+        tensor = _on_cpu(value)
+        return tensor.item() if tensor.numel() == 1 else tensor
+    if kind.__module__.partition('.')[0] == 'numpy':
+        return value.item() if getattr(value, 'ndim', None) == 0 and hasattr(value, 'item') else value
+    for protocol in ('__array__', '__dlpack__', '__cuda_array_interface__', '__torch_function__'):
+        if hasattr(kind, protocol):  # jax, cupy, tensorflow: reading may wait for a device
+            raise Unreadable(kind.__name__)
     return value
+
+
+def _is_tensor(value: Any) -> bool:
+    torch: Any = sys.modules.get('torch')
+    tensor: Any = getattr(torch, 'Tensor', None)  # None while torch is being imported
+    return tensor is not None and isinstance(value, tensor)
 
 
 def _on_cpu(tensor: Any) -> Any:
@@ -239,10 +256,26 @@ def _on_cpu(tensor: Any) -> Any:
     Args:
         tensor: A torch tensor, perhaps a fake or wrapped one.
     """
-    torch: Any = sys.modules.get('torch')
-    if tensor.device.type != 'cpu' or torch is None or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+    torch: Any = sys.modules['torch']
+    if tensor.device.type != 'cpu' or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         raise Unreadable(f'{type(tensor).__name__} on {tensor.device.type}')
     return tensor.detach()
+
+
+def _simple(value: Any) -> Any:
+    """A number or text; other objects could do anything when converted (a tensor type of the program's own: wait)."""
+    found = plain(value)
+    if not isinstance(found, (int, float, str)):
+        raise Unreadable(type(found).__name__)
+    return found
+
+
+def _true(value: Any) -> Any:
+    """An operand of `and`, `or`, `not`, whose truth can be told without running code of the program's own."""
+    found = plain(value)
+    if not isinstance(found, (int, float)) and hasattr(type(found), '__bool__') and found is not None:
+        raise Unreadable(type(found).__name__)
+    return found
 
 
 def scalar(value: Any) -> str | int | float | bool:
@@ -264,7 +297,7 @@ def scalar(value: Any) -> str | int | float | bool:
         # Subclasses (numpy.float64, str enums) become the plain type: marshal would write a numpy scalar as bytes.
         for base in (bool, int, float, str):
             if isinstance(value, base):
-                value = base(value)
+                value = str.__str__(value) if base is str else base(value)
                 break
         else:
             raise Unreadable(type(value).__name__)
@@ -272,6 +305,8 @@ def scalar(value: Any) -> str | int | float | bool:
             return value if not isinstance(value, str) else value[:LONGEST_TEXT]
     if -(1 << 63) <= value < 1 << 63:
         return value
+    if value.bit_length() > 8 * LONGEST_TEXT:
+        raise Unreadable('int of too many digits')
     return str(value)[:LONGEST_TEXT]
 
 
@@ -291,37 +326,49 @@ def number(value: Any) -> int | float:
 
 
 def _total(value: Any) -> int | float:
-    kind = type(value)
-    if kind.__module__.partition('.')[0] in ('torch', 'numpy') and hasattr(value, 'sum'):
-        return number((_on_cpu(value) if hasattr(value, 'device') and hasattr(value, 'detach') else value).sum())
-    return sum(_total(part) if isinstance(part, (list, tuple)) else number(part) for part in value)
+    if _is_tensor(value):
+        return number(_on_cpu(value).sum())
+    if type(value).__module__.partition('.')[0] == 'numpy':
+        return number(value.sum())
+    return sum(_total(part) if isinstance(part, (list, tuple)) else number(part) for part in plain(value))
 
 
 def _count(value: Any) -> int:
-    kind = type(value)
-    if kind.__module__.partition('.')[0] == 'torch':
+    if _is_tensor(value):
         return int(value.numel())
-    if kind.__module__.partition('.')[0] == 'numpy':
+    if type(value).__module__.partition('.')[0] == 'numpy':
         return int(value.size)
-    return sum(_count(part) if isinstance(part, (list, tuple)) else 1 for part in value)
+    return sum(_count(part) if isinstance(part, (list, tuple)) else 1 for part in plain(value))
 
 
 def _mean(value: Any) -> float:
     return _total(value) / _count(value)
 
 
-def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *values: function(*[plain(value) for value in values])
+def _simply(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: function(*[_simple(value) for value in values])
+
+
+def _among(function: Callable[..., Any]) -> Callable[..., Any]:
+    def choose(*values: Any) -> Any:
+        if len(values) > 1:
+            return function([_simple(value) for value in values])
+        found = plain(values[0])
+        if _is_tensor(found) or type(found).__module__.partition('.')[0] == 'numpy':
+            return number(found.min() if function is min else found.max())
+        return function([_simple(value) for value in found])
+
+    return choose
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     'len': len,
-    'min': _plainly(min),
-    'max': _plainly(max),
-    'int': _plainly(int),
-    'float': _plainly(float),
+    'min': _among(min),
+    'max': _among(max),
+    'int': _simply(int),
+    'float': _simply(float),
     'str': text,
-    'round': _plainly(round),
+    'round': _simply(round),
     'total': _total,
     'mean': _mean,
     'count': _count,

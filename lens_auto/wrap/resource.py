@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lens_auto.wrap.expression import Scope, reader
+from lens_auto.wrap.expression import Scope, Unreadable, reader
 from lens_auto.wrap.site import Figures, Site
 
 TYPE_CHECKING = False
@@ -31,13 +31,13 @@ class ResourceSite(Site):
         owned_by: type | None,
         signature: Signature,
         variables: dict[str, Any],
-        resettle: Callable[[dict[str, Any]], None],
+        resettle: Callable[[Any], None],
     ):
         """Args:
         rule, figures, recorder, faults, owned_by: See `Site`.
         signature: The function's parameters.
         variables: The rule file's `vars`.
-        resettle: Given the run's own `telemetry:` block, re-resolves the settings of this process.
+        resettle: Given the run's own `telemetry:` block (a dict or an object), re-resolves the settings of this process.
         """
         super().__init__(rule, None, figures, recorder, faults, frozenset(), owned_by)
         names, extra = signature.names, signature.extra
@@ -67,7 +67,7 @@ class ResourceSite(Site):
             return
         try:
             block = self._settings(scope)
-        except (AttributeError, KeyError, IndexError, TypeError):
+        except (Unreadable, AttributeError, KeyError, IndexError, TypeError):
             return  # this configuration has no such block: nothing to change
         if block is not None:
-            self._resettle({str(key): block[key] for key in block})
+            self._resettle(block)

@@ -76,7 +76,12 @@ class Runtime:
             # The program is at its own limit: this call goes unrecorded, the site is not to blame.
             return
         self._faults.take(where, key, error)
-        self._disable(key)
+        try:
+            self._disable(key)
+        except Exception as second:
+            # To say that it is off has failed too (the journal is what is broken). Off it is all the same.
+            self.sites.pop(key, None)
+            self._faults.take('disable', key, second)
 
 
 def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, Any]:

@@ -268,7 +268,7 @@ class Site:
             attributes = {} if attributes is None else attributes.copy()
             for attribute, index in plain:
                 value = args[index]
-                kind: type[Any] = type(value)
+                kind = type(value)  # pyright: ignore[reportUnknownVariableType]
                 # The usual kinds here and now, by the rules of `scalar`: a call costs as much as the three tests.
                 if (
                     (kind is int and LEAST <= value <= MOST)

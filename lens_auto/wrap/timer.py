@@ -38,16 +38,14 @@ class Labels:
 
     __slots__ = ('_known', '_on', '_patterns', 'codes')
 
-    def __init__(self, rule: dict[str, Any], selected: Callable[[str | None], bool]):
+    def __init__(self, rule: dict[str, Any]):
         """Args:
-        rule: The compiled timer rule.
-        selected: Says whether a span group is on.
+        rule: The compiled timer rule; no label is on before `select`.
         """
         self._patterns: list[tuple[str, dict[str, Any]]] = list(rule['labels'].items())
         self._on: list[dict[str, Any]] = []
         self._known: dict[str, dict[str, Any] | None] = {}
         self.codes: dict[str, list[CodeType]] = {'with': [], 'start': [], 'stop': []}
-        self.select(selected)
 
     def select(self, selected: Callable[[str | None], bool]) -> None:
         """Decide which labels are on.

@@ -61,13 +61,14 @@ FILES = {
     'needs.py': 'import no_such_module',
     'unparsable.py': 'def (',
     'warns.py': 'import warnings; warnings.warn("old", UserWarning, stacklevel=2)\ndef f(): return 1',
+    'reexports.py': 'from plain import f',
     'moved.py': 'class C:\n    class D:\n        def f(self): return 1\nd = C.D()',
 }
 NAMED = ('plain', 'circle_a', 'circle_b', 'space.inner', 'package', 'package.early', 'threaded', 'threaded.inner')
 NAMED += ('broken', 'needs', 'unparsable', 'warns', 'renamed', 'zipped', 'missing', 'package.missing')
 RULES = [function(name, f'{name}:f') for name in NAMED]
 RULES += [function('lazy.run', 'lazy.model:Model.run'), function('replaced', 'replaced:Instead.f')]
-RULES += [function('moved', 'moved:C.D.f'), function('lazy', 'lazy:f'), function('space', 'space:f')]
+RULES += [function('reexports', 'reexports:f'), function('moved', 'moved:C.D.f'), function('lazy', 'lazy:f'), function('space', 'space:f')]
 
 # Scenario: source, and the spans it leaves.
 SCENARIOS = {
@@ -76,6 +77,10 @@ SCENARIOS = {
         'import plain, importlib; old = plain.f; print(old()); again = importlib.reload(plain); old(); again.f();'
         'print(again is plain, plain.SEEN, plain.f is old, plain.__spec__, plain.__loader__ is plain.__spec__.loader)',
         ['plain'] * 3,
+    ),
+    'reload of a module that takes its functions from another': (
+        'import reexports as r, importlib; importlib.reload(r); importlib.reload(r); print(r.f())',
+        ['reexports', 'plain'],
     ),
     'lazy loader': (
         """

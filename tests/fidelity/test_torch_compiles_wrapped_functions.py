@@ -39,6 +39,8 @@ LATER = """
     class Scripted(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x + 1
+    @torch.compile(backend='eager')
+    def compiled(x): return x * 3
     @torch.no_grad()
     def no_grad(x): return x * 2
 """
@@ -82,11 +84,12 @@ MAIN = """
     found['compiled once'] = len(count)
     found['script'] = [torch.jit.script(late.script_me)(x, 3).tolist(), torch.jit.script(late.Scripted())(x).tolist()]
     found['export'] = len(torch.export.export(late.Net(), (x,)).graph_module.code) > 0
+    found['compiled itself'] = [late.compiled(x).tolist() for _ in range(2)]
     found['eager'] = [m.plain(x).tolist()]
     print(json.dumps(found))
 """
 NAMES = ['m:plain', 'm:varargs', 'm:keywords', 'm:Model.method', 'm:closure', 'm:outer', 'm:inner', 'late:Net.forward']
-NAMES += ['late:Net.extra', 'late:script_me', 'late:Scripted.forward', 'late:no_grad']
+NAMES += ['late:Net.extra', 'late:script_me', 'late:Scripted.forward', 'late:no_grad', 'late:compiled']
 RULES = [function(f'{i:02}', name, name=name, attributes={'one': const(1)}) for i, name in enumerate(NAMES)]
 
 
@@ -105,6 +108,7 @@ def test_a_wrapped_function_compiles_in_one_graph_and_records_nothing_while_it_d
     # Spans of the calls that ran eagerly, for comparison and under jit: none of the compiled ones.
     assert traced.journal.names().count('m:plain') == 4
     assert traced.journal.names().count('late:Net.forward') == 2
+    assert traced.journal.names().count('late:compiled') == 2  # around the compiled code, not inside it
     assert traced.journal.reports('fault') == traced.journal.reports('missing') == []
 
 

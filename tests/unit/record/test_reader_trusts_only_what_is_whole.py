@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from lens_auto.record.format import FIELDS, FORMAT, HEADER, RESOURCE
 from lens_auto.record.journal import Journal
-from lens_auto.record.reader import ForeignSegment, has_more, identity, read, segments
+from lens_auto.record.reader import ForeignSegment, identity, read, segments
 
 Open = Callable[..., Journal]
 BOUNDED = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -60,7 +60,6 @@ def test_reading_goes_on_where_it_stopped(segment: Path) -> None:
     records = read(str(segment))
     offset = records[4][1]
     assert read(str(segment), offset) == records[5:]
-    assert has_more(str(segment), offset) and not has_more(str(segment), records[-1][1])
     assert read(str(segment), records[-1][1]) == []
 
 

@@ -88,7 +88,7 @@ def test_prefixes_choose_the_calls(tmp_path: Path) -> None:
     [('m:Logger.log', 'm.log.log(loss=1)'), ('m:Logger.other', 'm.log.other("a", {"loss": 1})')],
 )
 def test_the_metrics_are_found_in_keywords_and_among_positional_arguments(tmp_path: Path, target: str, call: str) -> None:
-    assert points(tmp_path, call, [logger('l', target, METRICS)]) == [('rl.loss', 1, {})]
+    assert points(tmp_path, call, [logger('l', target, {'loss': metric('rl.loss')})]) == [('rl.loss', 1, {})]
 
 
 def test_metrics_that_are_off_leave_the_function_alone(tmp_path: Path) -> None:
