@@ -22,18 +22,21 @@ def present() -> dict[str, str]:
                 continue
             # A version manager's shim runs only the versions made current; the others lie beside it.
             beside = sorted(Path(folder).parent.glob(f'versions/{name.removeprefix("python")}*/bin/{name}'))
-            runs = next((candidate for candidate in (path, *map(str, beside)) if _runs(candidate)), None)
-            if runs:
-                found[name] = runs
+            real = next(filter(None, map(_real, (path, *map(str, beside)))), None)
+            if real:
+                found[name] = real
                 break
     return found
 
 
-def _runs(path: str) -> bool:
+def _real(path: str) -> str | None:
+    # A shim is a shell script: it would be most of what a start costs.
+    program = 'import ctypes, sys; print(sys.executable)'
     try:
-        return subprocess.run([path, '-c', 'import ctypes'], capture_output=True, timeout=60).returncode == 0
+        run = subprocess.run([path, '-c', program], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
-        return False
+        return None
+    return run.stdout.strip() if run.returncode == 0 else None
 
 
 def with_peers() -> tuple[dict[str, str], list[str]]:

@@ -2,9 +2,11 @@
 """Stage 1 of lens-auto: decides whether this Python process takes part in a traced run.
 
 Found through PYTHONPATH by every Python of the run, whatever its version and venv, so it imports os and sys alone and
-parses on 3.6. If the process takes part, a finder that knows the named modules goes first on `sys.meta_path`; the rest of
-lens-auto is loaded at the first import of one of them. Then the user's own sitecustomize runs as if we were not there.
+parses on 3.6. If the process takes part, a finder that knows the named modules goes first on `sys.meta_path`; the
+rest of lens-auto is loaded at the first import of one of them. Then the user's own sitecustomize runs as if we were
+not there.
 """
+
 import os
 import sys
 
@@ -22,7 +24,7 @@ _RAY = ('log_monitor.py', 'monitor.py', 'dashboard.py', 'agent.py', 'main.py', '
 
 
 class _Finder(object):
-    """Knows the named modules; gives the spec that other finders give, with a loader of ours in front of the real one."""
+    """Knows the named modules; gives the spec the other finders give, with a loader of ours before the real one."""
 
     def __init__(self, home, names):
         self.home = home
@@ -139,7 +141,7 @@ def _reason():
     if option == 'm':
         return 'helper: %s' % following if following.split('.')[0] in _MODULES else None
     if option == 'c':
-        return 'helper: %s' % [c for c in _COMMANDS if c in following][0] if _any(_COMMANDS, following) else None
+        return next(('helper: %s' % command for command in _COMMANDS if command in following), None)
     program = os.path.basename(word)
     if program in _PROGRAMS or _any(_FOLDERS, word) or ('/ray/' in word and program in _RAY):
         return 'helper: %s' % program
@@ -196,7 +198,9 @@ def _arm():
     if environ.get('LENS_ENABLED') != '1' or not environ.get('LENS_PLAN_REF'):
         return
     home = environ.get('LENS_HOME', '')
-    reason = _reason() or (None if os.path.isfile(os.path.join(home, '__init__.py')) else 'lens-auto is not at LENS_HOME')
+    reason = _reason() or (
+        None if os.path.isfile(os.path.join(home, '__init__.py')) else 'lens-auto is not at LENS_HOME'
+    )
     _note('stood_down' if reason else 'armed', reason or '')
     if reason is None:
         # torch alone wakes nobody: stage 2 looks for it when another named module has.

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
-from collections.abc import Mapping
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
 
-from lens_auto.collect import checkpoint, encoding, otlp, store
+from lens_auto.collect import checkpoint, encoding, store
 from lens_auto.collect.reading import PROCESSES
+from lens_auto.collect.spool import PLAN
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from lens_auto.collect.collector import Collector
 
 JOURNAL = 'journal'
@@ -22,7 +24,7 @@ _PATIENCE = 5.0  # seconds to wait for room on a full disk
 _STATUS_ERROR = 2
 LOCK = '.collector'
 # The checkpoint goes last: as long as it is there, it tells a replay what was done.
-_OURS = (checkpoint.NAME + '.new', PROCESSES, LOCK)
+_OURS = (checkpoint.NAME + '.new', PROCESSES, LOCK, PLAN)
 
 
 def close(collector: Collector, deadline: float) -> None:
@@ -47,7 +49,7 @@ def close(collector: Collector, deadline: float) -> None:
         collector.sender.drain(deadline - _MARGIN)
         totals.notes += collector.sender.notes()
     if written:
-        for name, count in otlp.leave(collector.store).items():
+        for name, count in collector.store.leave().items():
             totals.unsent[name] = totals.unsent.get(name, 0) + count
         collector.save()  # the files are longer by what was left
         store.remove_outbox(collector.folder.path)
@@ -150,6 +152,8 @@ def _move_spool(collector: Collector, deadline: float) -> str:
     except OSError as error:
         if error.errno != errno.EXDEV:
             return spool
+    import shutil
+
     # Another disk. A copy counts when it is whole; with it in place the original is nobody's any more.
     fresh = kept + '.new'
     os.mkdir(fresh, 0o700)

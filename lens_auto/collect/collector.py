@@ -8,31 +8,35 @@ in here may reach the launcher: faults are caught in `_guard`, counted, and repo
 
 from __future__ import annotations
 
+import _thread
 import fcntl
 import os
-import threading
-from collections.abc import Callable, Mapping
 from time import monotonic, time_ns
-from typing import Any
 
 from lens_auto.collect import checkpoint, closing, runfile, snapshot
-from lens_auto.collect.console import Console
-from lens_auto.collect.folder import RunFolder
 from lens_auto.collect.intake import Intake
-from lens_auto.collect.look import Look
-from lens_auto.collect.otlp import Sender
 from lens_auto.collect.reading import Reading
-from lens_auto.collect.run import Run
 from lens_auto.collect.store import Store
-from lens_auto.collect.summary import render, render_part
-from lens_auto.collect.tail import Identity
 from lens_auto.collect.totals import Totals
 from lens_auto.record import process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from lens_auto.collect.console import Console
+    from lens_auto.collect.folder import RunFolder
+    from lens_auto.collect.look import Look
+    from lens_auto.collect.otlp import Sender
+    from lens_auto.collect.run import Run
+    from lens_auto.record.reader import Identity
 
 _FAST, _SLOW = 0.05, 1.0  # seconds between polls: while records come, and when none do
 _FLUSH = 1.0
 _FLUSH_SHARE = 50  # a flush may take one part in 50 of the time
 _RUN_FILE = 30.0
+_FIRST_RUN_FILE = 0.5  # a shorter run needs none before its end; what a replay must know is in the checkpoint
 _GRACE = 0.3  # seconds that processes which outlive the command have to end
 _MOST_FAULTS = 20
 _LONGEST_RETRY = 60.0
@@ -69,6 +73,20 @@ def own(spool: str) -> int:
     except OSError:
         pass
     return fd
+
+
+def _console(fd: int | None) -> Console | None:
+    if fd is None:
+        return None
+    from lens_auto.collect.console import Console
+
+    return Console(fd)
+
+
+def _sender(folder: str, stem: str, environ: Mapping[str, str]) -> Sender:
+    from lens_auto.collect.otlp import Sender
+
+    return Sender(folder, stem, environ)
 
 
 class Collector:
@@ -127,11 +145,11 @@ class Collector:
         delta = environ.get('OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE', '').lower() == 'delta'
         self.intake = Intake(run, values, environ, prints=console_fd is not None)
         self.intake.ledger.know_rules(list(facts.get('rules') or []))
-        self._console = None if console_fd is None else Console(console_fd)
+        self._console = _console(console_fd)
         sending = values.get('exporter') == 'otlp' and live
         self.store = Store(folder.path, f'{self.who[0]}-{self.who[1]}', sending)
         self.reading = Reading(spool, self.intake, self.store, live, delta, self.fault)
-        self.sender = Sender(folder.path, self.store.stem, environ) if sending else None
+        self.sender = _sender(folder.path, self.store.stem, environ) if sending else None
         self.totals = Totals(
             launcher='{}-{}-{}'.format(*self.who),
             run_id=run.run_id,
@@ -149,14 +167,15 @@ class Collector:
         )
         self._notes = list(self.totals.notes)
         self._lock = -1
-        self._thread: threading.Thread | None = None
+        self._started = False
+        self._done = _thread.allocate_lock()  # held until the thread has ended
         self._stop_at: float | None = None
         self._failures = 0
         self._flushed_at = monotonic()
         self._flush_every = _FLUSH
         self._retry_at = 0.0
         self._retry_after = 1.0
-        self._written_at = 0.0
+        self._written_at = monotonic() + _FIRST_RUN_FILE - _RUN_FILE
         self._saved = False
         self.whole = self.totals
 
@@ -164,9 +183,9 @@ class Collector:
         """Begin to collect, in a thread of its own."""
         # Held until the end: a replay sees that somebody is at work.
         self._lock = self._guard('lock', lambda: own(self.spool)) or -1
-        # A daemon: if the disk hangs, the launcher still ends.
-        self._thread = threading.Thread(target=self._collect, name='lens-collector', daemon=True)
-        self._thread.start()
+        self._started = self._done.acquire(False)
+        # Nobody has to wait for it: if the disk hangs, the launcher still ends.
+        _thread.start_new_thread(self._collect, ())
         if self.sender is not None:
             self.sender.start()
 
@@ -181,12 +200,12 @@ class Collector:
         self.totals.exit_code, self.totals.signal = exit_code, signal
         self.totals.ended_ns = time_ns()
         self._stop_at = monotonic() + seconds
-        if self._thread is None:
+        if not self._started:
             self.start()
         self.reading.watch.wake()
-        assert self._thread is not None
-        self._thread.join(seconds)
-        if self._thread.is_alive():
+        if self._done.acquire(timeout=max(0.0, seconds)):
+            self._done.release()
+        else:
             self.totals.complete = False
             self.totals.notes.append('the collector did not end in time: what is left can be read with --replay')
         return self.totals
@@ -201,8 +220,13 @@ class Collector:
         return self.totals
 
     def _collect(self) -> None:
+        try:
+            self._work()
+        finally:
+            self._done.release()
+
+    def _work(self) -> None:
         self._guard('recover', self.recover)
-        self._guard('run.json', self.write_run_file)
         pause = _FAST
         while self._failures < _MOST_FAULTS:
             busy = self._guard('step', self._step)
@@ -226,6 +250,9 @@ class Collector:
                 break
             if not busy:
                 self.reading.watch.sleep(0.01)
+        self.reading.ending = True
+        while self.reading.members and monotonic() < reading and self._guard('step', self._step):
+            pass
         closing.close(self, deadline)
 
     def _guard(self, where: str, work: Callable[[], Any]) -> Any:
@@ -342,6 +369,8 @@ class Collector:
         Args:
             look: How to draw it.
         """
+        from lens_auto.collect.summary import render, render_part
+
         return render(self.whole, look) if self.totals.last else render_part(self.totals)
 
     def write_run_file(self) -> None:

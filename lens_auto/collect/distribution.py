@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from array import array
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
 EXACT = 2048
 # Order statistics kept in run.json for each span name: enough to merge percentiles of several launchers.
@@ -33,7 +33,7 @@ class Distribution:
         self.total = 0
         self.least = 0
         self.most = 0
-        self.sample = array('q')  # 8 bytes a number, where a list takes 40
+        self.sample: array[int] | tuple[()] = ()
         self._seed = 0x9E3779B97F4A7C15
 
     def add(self, item: int) -> None:
@@ -50,6 +50,9 @@ class Distribution:
         self._keep(item)
 
     def _keep(self, item: int) -> None:
+        if not self.sample:
+            self.sample = _numbers([item])
+            return
         if len(self.sample) < EXACT:
             self.sample.append(item)
             return
@@ -71,13 +74,26 @@ class Distribution:
         self.most = other.most if not self.count else max(self.most, other.most)
         both = self.count + other.count
         if len(self.sample) + len(other.sample) <= EXACT and both <= EXACT:
-            self.sample.extend(other.sample)
+            self.sample = _numbers([*self.sample, *other.sample])
         elif other.sample:
             # Each side keeps its share of the sample.
             mine = min(len(self.sample), round(EXACT * self.count / both))
-            self.sample = array('q', spread(self.sample, mine) + spread(other.sample, EXACT - mine))
+            self.sample = _numbers(spread(self.sample, mine) + spread(other.sample, EXACT - mine))
         self.count = both
         self.total += other.total
+
+    def dump(self) -> tuple[Any, ...]:
+        """Plain data for the checkpoint."""
+        return self.count, self.total, self.least, self.most, bytes(self.sample)
+
+    def load(self, plain: tuple[Any, ...]) -> None:
+        """Take back what `dump` gave.
+
+        Args:
+            plain: Its answer.
+        """
+        self.count, self.total, self.least, self.most, sample = plain
+        self.sample = _numbers(sample) if sample else ()
 
     def quantile(self, part: float) -> float:
         """The value that `part` of all numbers do not exceed (linear between neighbours, as numpy's default).
@@ -86,6 +102,13 @@ class Distribution:
             part: 0..1.
         """
         return quantile(sorted(self.sample), part)
+
+
+def _numbers(items: list[int] | bytes) -> array[int]:
+    """8 bytes a number, where a list takes 40."""
+    from array import array  # not before there is a span: it brings `collections` in
+
+    return array('q', items)
 
 
 def quantile(ordered: Sequence[float], part: float) -> float:

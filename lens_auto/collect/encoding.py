@@ -31,6 +31,7 @@ _INTERNAL = 1
 _INT64 = 1 << 63
 _SCOPE_JSON = '{"name":"%s","version":"%s"}' % (SCOPE, __version__)
 
+
 def quote(text: str) -> str:
     """A JSON string; what UTF-8 cannot hold (lone surrogates) becomes question marks, as protobuf refuses it.
 
@@ -62,7 +63,7 @@ def value(item: Any, longest: int = LONGEST_TEXT) -> str | None:  # Any: whateve
         item: Scalar, string, or a sequence of them.
         longest: Strings are cut to this many characters.
     """
-    kind: type[object] = type(item)
+    kind: object = item.__class__
     if kind is str:
         return '{"stringValue":%s}' % quote(item[:longest])
     if kind is bool:

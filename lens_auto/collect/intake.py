@@ -3,21 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from lens_auto.collect import console, encoding, resources, store
+from lens_auto.collect import encoding, resources, store
 from lens_auto.collect.ledger import Ledger
-from lens_auto.collect.member import MOST_OPEN, Member, Opened
-from lens_auto.collect.run import Run
-from lens_auto.collect.store import Store
-from lens_auto.collect.tail import Identity, Record
 from lens_auto.collect.tally import Tally
-from lens_auto.record import process
+from lens_auto.record import line, process
 from lens_auto.record.format import (
     ANCHOR,
     ENDED,
-    FORMAT,
     HEADER,
     LOG,
     OPENED,
@@ -27,6 +19,18 @@ from lens_auto.record.format import (
     SETTINGS,
     STATUS_ERROR,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from lens_auto.collect.member import Member, Opened
+    from lens_auto.collect.run import Run
+    from lens_auto.collect.store import Store
+    from lens_auto.record.reader import Identity, Record
+
+_MOST_OPEN = 100_000
 
 _LONGEST_STEP = 1_000_000_000
 
@@ -120,11 +124,7 @@ class Intake:
             self.count('unknown')
 
     def _header(self, member: Member, record: Record) -> None:
-        _, version, told, wall, mono, boot, _, _, _, flags = record
-        if version != FORMAT:
-            member.broken = True
-            self.count('foreign')
-            return
+        _, _, told, wall, mono, boot, _, _, _, flags = record
         if not member.boot:
             member.boot = boot
             member.shift = self.shifts.setdefault(boot, wall - mono)
@@ -159,7 +159,7 @@ class Intake:
         member.last = max(member.last, start)
         if not self._traces:
             return
-        if len(member.opened) < MOST_OPEN:
+        if len(member.opened) < _MOST_OPEN:
             member.opened[span_id] = (trace_id, parent_id, start, name, key, items, links)
         self.tally.opened(span_id, parent_id, name, items, links, start)
 
@@ -220,7 +220,7 @@ class Intake:
         self.count('spans')
         if self._prints and not member.flags.get('prints'):
             self.printed.append(
-                console.span_line(
+                line.span_line(
                     span_id, trace_id, parent_id, name, begin, begin + duration, status, items, member.attributes
                 )
             )
@@ -237,7 +237,7 @@ class Intake:
         self.waiting += 200
         self.count('points')
         if self._prints and not member.flags.get('prints'):
-            self.printed.append(console.point_line(name, instrument, unit, value, wall, labels, member.attributes))
+            self.printed.append(line.point_line(name, instrument, unit, value, wall, labels, member.attributes))
 
     def _log(self, member: Member, record: Record) -> None:
         _, at, severity, body, items, trace_id, span_id = record

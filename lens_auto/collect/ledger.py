@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lens_auto.collect.member import Member
-    from lens_auto.collect.tail import Identity
+    from lens_auto.record.reader import Identity
 
 _MOST_METRICS = 500
 _MOST_PROCESSES = 5000
@@ -48,8 +48,8 @@ class Ledger:
             row = self.rule(str(rule.get('key', '')))
             for field in ('kind', 'group', 'name', 'where'):
                 setattr(row, field, str(rule.get(field) or ''))
-            targets: list[str] = rule.get('targets') or []
-            row.name = row.name or ', '.join(targets[:1])
+            row.targets = list(rule.get('targets') or [])
+            row.name = row.name or ', '.join(row.targets[:1])
             row.on = bool(rule.get('on', True))
 
     def rule(self, key: str) -> RuleRow:

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which processes are alive: by pid, start time and boot, watched through a pidfd where the kernel has them."""
+"""Which processes are alive: by pid and start time, watched through a pidfd where the kernel has them."""
 
 from __future__ import annotations
 
 import os
 import select
 
-from lens_auto.collect.tail import Identity
 from lens_auto.record import process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lens_auto.record.reader import Identity
 
 # Descriptors for watching; above it a process is asked for in /proc at each poll.
 _MOST_WATCHED = 256
@@ -20,21 +23,27 @@ class Watch:
         self._poll = select.poll()
         self._fds: dict[Identity, int] = {}
         self._boot = process.boot_id()
-        self._host = process.hostname()
+        self._namespace = process.namespace()
         # Written to by `wake`, from any thread.
         self._inner, self._outer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._poll.register(self._inner, select.POLLIN)
 
-    def alive(self, who: Identity, boot: str) -> bool:
-        """True while the process runs. One of another boot or node is dead: nothing will be written there any more.
+    def shows(self, boot: str, namespace: int) -> bool:
+        """True when a process's number means here what it means to the process.
 
         Args:
-            who: The process.
             boot: Boot id of its node, from its header.
+            namespace: Its PID namespace, from its header; 0 when that was not told.
         """
-        host, pid, started = who
-        if boot != self._boot or host != self._host:
-            return False
+        return boot == self._boot and namespace in (0, self._namespace)
+
+    def alive(self, who: Identity) -> bool:
+        """True while the process runs.
+
+        Args:
+            who: The process; one that `shows`.
+        """
+        _, pid, started = who
         fd = self._fds.get(who)
         if fd is None:
             # The descriptor first, the identity after it: what passes is watched without a gap.

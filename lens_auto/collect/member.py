@@ -5,19 +5,18 @@ from __future__ import annotations
 
 from lens_auto.collect import encoding
 from lens_auto.collect.series import Series
-from lens_auto.collect.tail import Tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from lens_auto.collect.tail import Identity
+    from lens_auto.collect.tail import Tail
+    from lens_auto.record.reader import Identity
 
     # (trace_id, parent_id, t0, name, key, attributes, links): an OPENED record less its id.
     Opened = tuple[int, int, int, str, str, Mapping[str, Any] | None, Any]
 
-MOST_OPEN = 100_000
 _PLAIN = (
     'boot',
     'told',
@@ -117,19 +116,17 @@ class Member:
             self.series.dump(),
         ]
 
-    @staticmethod
-    def load(plain: list[Any], folder: str, delta: bool) -> Member:
-        """Take back what `dump` gave; the resource is to be described anew.
+    def load(self, offset: int, scalars: dict[str, Any], opened: dict[int, Opened], series: list[Any]) -> None:
+        """Take back what `dump` gave after who it is and in which segment; the resource is to be described anew.
 
         Args:
-            plain: Its answer.
-            folder: Where its segments lie.
-            delta: Temporality of its sums.
+            offset: Where its next record starts.
+            scalars: Its plain fields.
+            opened: Its open spans.
+            series: Its metrics.
         """
-        who, (number, offset), scalars, opened, series = plain
-        member = Member(who, Tail(folder, who, number, offset), delta)
+        self.tail.offset = offset
         for name, item in scalars.items():
-            setattr(member, name, item)
-        member.opened = opened
-        member.series.load(series)
-        return member
+            setattr(self, name, item)
+        self.opened = opened
+        self.series.load(series)

@@ -15,7 +15,6 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from lens_auto.collect import store
-from lens_auto.collect.store import Store
 
 if TYPE_CHECKING:
     from lens_auto.collect.otlp_sdk import Exporters
@@ -157,23 +156,6 @@ class Sender:
             self._refused.append(path)
         wait = min(_LONGEST_RETRY, _FIRST_RETRY * 2 ** min(self._failed - 1, 6))
         self._wait_until = monotonic() + wait
-
-
-def leave(out: Store) -> dict[str, int]:
-    """Copy what was not acknowledged into the run folder's files; the answer is how many spans and points that was.
-
-    Args:
-        out: The launcher's store.
-    """
-    unsent: dict[str, int] = {}
-    for path in store.chunks(out.folder, out.stem):
-        kind = store.kind_of(path)
-        with open(path, 'rb') as file:
-            out.append(f'{kind}-{out.stem}.jsonl', file.read())
-        out.left.append(path)
-        name = 'spans' if kind == store.TRACES else 'points'
-        unsent[name] = unsent.get(name, 0) + store.items_of(path)
-    return unsent
 
 
 def reason(error: BaseException) -> str:

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from time import monotonic_ns
-from typing import Any
 
-from lens_auto.collect.intake import Intake
 from lens_auto.collect.liveness import Watch
-from lens_auto.collect.member import Member
-from lens_auto.collect.store import Store
-from lens_auto.collect.tail import Identity, Record, Tail, identity
+from lens_auto.collect.tail import Tail
 from lens_auto.record import process
-from lens_auto.record.reader import ForeignSegment
+from lens_auto.record.reader import ForeignSegment, identity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from lens_auto.collect.intake import Intake
+    from lens_auto.collect.member import Member
+    from lens_auto.collect.store import Store
+    from lens_auto.record.reader import Identity, Record
 
 PROCESSES = 'processes.tsv'
 
@@ -30,6 +35,7 @@ class Reading:
         members: Processes whose books are open.
         news: Records were taken, or books closed, since the last checkpoint.
         consumed: Segments read to their end; to be deleted after the next checkpoint.
+        ending: Nobody will read here any more: processes that nobody can watch end with the reading.
         watch: Tells living from dead processes.
     """
 
@@ -50,6 +56,7 @@ class Reading:
         self.members: dict[Identity, Member] = {}
         self.news = False
         self.consumed: list[str] = []
+        self.ending = not live
         self.watch = Watch()
         self._intake = intake
         self._out = out
@@ -68,7 +75,7 @@ class Reading:
         return [
             member
             for who, member in self.members.items()
-            if not member.dead and not member.broken and self.watch.alive(who, member.boot or process.boot_id())
+            if not member.dead and not member.broken and self._alive(who, member)
         ]
 
     def left(self) -> bool:
@@ -80,6 +87,11 @@ class Reading:
         self._discover()
         return self._read() or self._bury()
 
+    def _member(self, who: Identity, number: int) -> Member:
+        from lens_auto.collect.member import Member  # in a run that records nothing there is none
+
+        return Member(who, Tail(self.spool, who, number), self._delta)
+
     def _discover(self) -> None:
         for name in os.listdir(self.spool):
             found = identity(name)
@@ -90,7 +102,7 @@ class Reading:
             if member is None:
                 if os.path.join(self.spool, name) in self.consumed:
                     continue
-                member = self.members[who] = Member(who, Tail(self.spool, who, number), self._delta)
+                member = self.members[who] = self._member(who, number)
             if number < member.tail.number and not member.first:
                 member.tail.number = number  # the folder lists them in its own order
             if number >= member.tail.number:
@@ -121,9 +133,9 @@ class Reading:
                     return True
                 try:
                     records = member.tail.read()
-                except (ForeignSegment, OSError):
+                except (ForeignSegment, OSError) as error:
                     member.broken = True
-                    self._intake.count('unreadable')
+                    self._intake.count('foreign' if isinstance(error, ForeignSegment) else 'unreadable')
                     break
                 if not records:
                     break
@@ -151,12 +163,19 @@ class Reading:
             if member.dead:
                 self._settle(member)
                 busy = True
-            elif not self.watch.alive(who, member.boot or process.boot_id()):
+            elif not self._alive(who, member):
                 # Its last words may have come between our last read and its death: once more around.
                 member.dead = True
-                member.dead_at = monotonic_ns() if self._live else 0
+                member.dead_at = monotonic_ns() if self._live and self._in_sight(member) else 0
                 busy = True
         return busy
+
+    def _in_sight(self, member: Member) -> bool:
+        """Whether /proc here shows the process: not one in a container of its own, nor one that said nothing yet."""
+        return self.watch.shows(member.boot, int(member.flags.get('pidns') or 0))
+
+    def _alive(self, who: Identity, member: Member) -> bool:
+        return self.watch.alive(who) if self._in_sight(member) else not self.ending
 
     def _settle(self, member: Member) -> None:
         records = member.tail.read()
@@ -209,8 +228,9 @@ class Reading:
         self.consumed = [os.path.join(self.spool, name) for name in plain['consumed']]
         # Before the folder is listed: they would be taken for new journals.
         self.delete_consumed()
-        for item in plain['members']:
-            member = Member.load(item, self.spool, self._delta)
+        for who, (number, offset), *rest in plain['members']:
+            member = self._member(who, number)
+            member.load(offset, *rest)
             self._intake.describe(member)
             member.dead = False
             self.members[member.who] = member

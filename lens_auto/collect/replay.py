@@ -6,17 +6,22 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
 from time import sleep
-from typing import Any
 
 from lens_auto.collect import checkpoint, closing, collector, otlp, runfile, store, summary
 from lens_auto.collect.collector import Collector
 from lens_auto.collect.folder import LAUNCHERS, RunFolder, read_key
 from lens_auto.collect.look import look_of
 from lens_auto.collect.run import Run
-from lens_auto.collect.tail import Identity, identity
 from lens_auto.collect.totals import Totals, merge
+from lens_auto.record.reader import identity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from lens_auto.record.reader import Identity
 
 SENT = 'sent.json'
 _ENDPOINTS = (

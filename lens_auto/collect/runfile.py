@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Any, cast
 
-from lens_auto.collect.console import moment
-from lens_auto.collect.totals import Totals, merge
+from lens_auto.collect import encoding
+from lens_auto.collect.totals import ROWS, Totals, merge
+from lens_auto.record.line import moment
 from lens_auto.settings import redact
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 NAME = 'run.json'
 _LOCK = '.lock'
@@ -27,6 +28,8 @@ def load(folder: str) -> list[Totals]:
     """
     try:
         with open(os.path.join(folder, NAME), encoding='utf-8') as file:
+            import json  # not before there is a file: the usual run never reads one
+
             plain: dict[str, Any] = json.load(file)
         return [Totals.from_json(part) for part in plain.get('launchers') or [plain]]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -43,7 +46,8 @@ def write(folder: str, part: Totals) -> Totals:
     Raises:
         OSError: It cannot be written; the old one is still there.
     """
-    with _locked(folder):
+    lock = _lock(folder)
+    try:
         parts = [other for other in load(folder) if other.launcher != part.launcher]
         parts.append(part)
         parts.sort(key=lambda one: (not one.creator, one.launcher))
@@ -57,6 +61,8 @@ def write(folder: str, part: Totals) -> Totals:
         if len(parts) > 1:
             plain['launchers'] = [one.to_json() for one in parts]
         _replace(os.path.join(folder, NAME), plain)
+    finally:
+        os.close(lock)
     return whole
 
 
@@ -81,25 +87,41 @@ def _text(plain: dict[str, Any]) -> str:
     """JSON with a line for each fact and each row: readable, and greppable."""
     facts: list[str] = []
     for name, item in plain.items():
-        if isinstance(item, list) and item and isinstance(item[0], dict):
-            rows: list[str] = [json.dumps(row, default=repr) for row in cast('list[Any]', item)]
-            facts.append(f'  {json.dumps(name)}: [\n    ' + ',\n    '.join(rows) + '\n  ]')
-        else:
-            facts.append(f'  {json.dumps(name)}: {json.dumps(item, default=repr)}')
+        text = f'[\n    {_rows(item)}\n  ]' if name in (*ROWS, 'launchers') and item else _json(item)
+        facts.append(f'  {_json(name)}: {text}')
     return '{\n' + ',\n'.join(facts) + '\n}\n'
 
 
-@contextmanager
-def _locked(folder: str) -> Generator[None, None, None]:
+def _rows(rows: list[dict[str, Any]]) -> str:
+    return ',\n    '.join(map(_json, rows))
+
+
+def _json(item: Any) -> str:
+    """The item as json.dumps has it; that module compiles regular expressions, which outlast a short run."""
+    kind: object = item.__class__
+    if kind is str:
+        return encoding.quote(item)
+    if kind is int:
+        return str(item)
+    if kind is dict:
+        return '{' + ', '.join([f'{encoding.quote(str(name))}: {_json(one)}' for name, one in item.items()]) + '}'
+    if kind is list or kind is tuple:
+        return '[' + ', '.join([_json(one) for one in item]) + ']'
+    if kind is float:
+        return encoding.number(item)
+    if kind is bool:
+        return 'true' if item else 'false'
+    return 'null' if item is None else encoding.quote(repr(item))
+
+
+def _lock(folder: str) -> int:
+    """A descriptor that holds the lock on run.json while it is open."""
     fd = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-        except OSError:
-            pass  # no locks on this file system: two launchers that end in the same millisecond may lose one part
-        yield
-    finally:
-        os.close(fd)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    except OSError:
+        pass  # no locks on this file system: two launchers that end in the same millisecond may lose one part
+    return fd
 
 
 def private_command(command: list[str]) -> list[str]:
@@ -123,6 +145,5 @@ def private_settings(settings: dict[str, Any]) -> dict[str, Any]:
 def _private(item: Any) -> Any:
     if isinstance(item, str):
         return redact.text(item)
-    if isinstance(item, (list, tuple)):
-        return [_private(one) for one in cast('list[Any]', item)]
-    return item
+    kind: object = item.__class__
+    return [_private(one) for one in item] if kind is list or kind is tuple else item

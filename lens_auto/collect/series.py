@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from _bisect import bisect_left
 
 from lens_auto.collect import encoding
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+PLAN = 'plan'
+"""The compiled rules, beside the journals: a cache may be cleaned while the run is on."""
+
+
 class Spool:
     """The launcher's own folder of journals.
 
@@ -84,6 +88,27 @@ def _choose(environ: Mapping[str, str], run: Run, folder: RunFolder) -> Spool:
         raise RunError('no place for journals; name one with LENS_SPOOL\n    ' + '\n    '.join(reasons)) from None
     kind = mounts.kind_of(folder.path)
     return Spool(path, '' if kind == mounts.DISK else f'journals are in {path}, on a {kind}: ' + '; '.join(reasons))
+
+
+def keep_plan(spool: str, path: str) -> str:
+    """Put the compiled plan into the spool; the answer is where it is then.
+
+    Args:
+        spool: The spool.
+        path: The plan as the cache has it; never changed there, only replaced.
+
+    Raises:
+        OSError: It cannot be read or stored.
+    """
+    kept = os.path.join(spool, PLAN)
+    try:
+        os.link(path, kept)
+    except OSError:  # another disk, or one without links
+        with open(path, 'rb') as file:
+            plan = file.read()
+        with open(os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), 'wb') as file:
+            file.write(plan)
+    return kept
 
 
 def private(path: str) -> str:

@@ -81,6 +81,22 @@ class Store:
             entries.clear()
             self._items[kind] = 0
 
+    def leave(self) -> dict[str, int]:
+        """Copy the chunks nobody acknowledged into the folder's files; the answer is how many spans and points it was.
+
+        Raises:
+            OSError: A file could not be written.
+        """
+        unsent: dict[str, int] = {}
+        for path in chunks(self.folder, self.stem):
+            kind = kind_of(path)
+            with open(path, 'rb') as file:
+                self.append(f'{kind}-{self.stem}.jsonl', file.read())
+            self.left.append(path)
+            name = 'spans' if kind == TRACES else 'points'
+            unsent[name] = unsent.get(name, 0) + items_of(path)
+        return unsent
+
     def _room(self) -> bool:
         try:
             return len(os.listdir(os.path.join(self.folder, OUTBOX))) < _MOST_CHUNKS

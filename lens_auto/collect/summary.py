@@ -132,11 +132,34 @@ def _nothing(totals: Totals, look: Look) -> list[str]:
     for row in totals.processes[:_NAMES]:
         if row.outcome == 'stood_down':
             lines.append(f'  {row.command or "process"} {row.pid} stood down: {row.reason or "no reason given"}')
+    lines += ['  ' + line for line in _switched_off(totals)]
     matched = [row for row in totals.rules if row.processes]
     if matched:
         lines.append(f'  {plural(len(matched), "rule")} matched, but what they hook was never called:')
         lines += [f'    {_rule(row)}' for row in matched[:_NAMES]]
     lines += ['  ' + line for line in _unmatched(totals.rules, 20, unused=True)]
+    off: dict[str, list[str]] = {}
+    for row in totals.rules:
+        if not row.on:
+            off.setdefault(row.group, []).append(_rule(row))
+    lines += [f'  not selected (span group {group}): {_some(names)}' for group, names in off.items()]
+    return [part for line in lines for part in _wrap(line, look.width)]
+
+
+def _switched_off(totals: Totals) -> list[str]:
+    """Why whole processes recorded nothing."""
+    if not totals.rules:
+        return [
+            'no rule file is active: neither lens.yaml beside the script or in the working directory, '
+            'nor --rules, LENS_RULES or an installed package names any rule; see docs/writing_rules.md'
+        ]
+    lines: list[str] = []
+    for name in ('enabled', 'traces_enabled', 'export_strategy'):
+        item, source = totals.settings.get(name) or (True, '')
+        if item is False:
+            lines.append(f'{name} is off: {source}')
+        elif name == 'export_strategy' and item not in (True, 'all_ranks'):
+            lines.append(f'only the ranks of export_strategy {item} record: {source}')
     return lines
 
 
@@ -175,22 +198,28 @@ def _unmatched(rules: list[RuleRow], most: int, unused: bool = False) -> list[st
     """
     used = {_file(row) for row in rules if row.processes or row.calls or row.missing}
     by_reason: dict[str, list[str]] = {}
-    idle: dict[str, int] = {}
+    idle: dict[str, list[RuleRow]] = {}
     for row in rules:
         if row.processes or row.calls or not row.on:
             continue
         if _file(row) in used:
-            reason = ', '.join(row.missing) or 'its module was never imported'
+            reason = ', '.join(row.missing) or f'no process imported {_some(_modules([row]))}'
             by_reason.setdefault(reason, []).append(_rule(row))
         else:
-            idle[_file(row)] = idle.get(_file(row), 0) + 1
+            idle.setdefault(_file(row), []).append(row)
     lines = [f'matched nothing ({reason}): {_some(names)}' for reason, names in list(by_reason.items())[:most]]
     if len(by_reason) > most:
         lines.append(f'{len(by_reason) - most} more reasons in run.json')
-    if unused and idle:
-        files = [f'{os.path.basename(name)} ({plural(count, "rule")})' for name, count in idle.items()]
-        lines.append('no module was imported that these rule files name: ' + _some(files))
+    if unused:
+        for file, rows in list(idle.items())[:most]:
+            name = f'{os.path.basename(file)} ({plural(len(rows), "rule")})'
+            lines.append(f'{name}: no process imported {_some(_modules(rows))}')
     return lines
+
+
+def _modules(rows: list[RuleRow]) -> list[str]:
+    """The modules that rules hook."""
+    return list(dict.fromkeys(target.partition(':')[0] for row in rows for target in row.targets)) or ['its module']
 
 
 def _some(names: list[str]) -> str:

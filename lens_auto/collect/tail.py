@@ -10,26 +10,9 @@ from lens_auto.record.reader import LONGEST, open_segment, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lens_auto.record.reader import Record
-
-    Identity = tuple[str, int, int]  # host, pid, start ticks
+    from lens_auto.record.reader import Identity, Record
 
 PIECE = 128 * 1024
-
-
-def identity(name: str) -> tuple[Identity, int] | None:
-    """Whose segment a file is, and its number; None for any other file.
-
-    Args:
-        name: A file name.
-    """
-    if not name.endswith(SUFFIX):
-        return None
-    try:
-        host, pid, started, number = name[: -len(SUFFIX)].rsplit('-', 3)
-        return (host, int(pid), int(started)), int(number)
-    except ValueError:
-        return None
 
 
 class Tail:

@@ -317,12 +317,11 @@ class Tally:
                 node, above = work.pop()
                 numbers[id(node)] = len(nodes)
                 work += [(child, len(nodes)) for child in node.children.values()]
-                d = node.durations
                 nodes.append(
                     (
                         above,
                         node.name,
-                        (d.count, d.total, d.least, d.most, d.sample.tobytes()),
+                        node.durations.dump(),
                         (node.errors, node.truncated, node.bucket, node.group, node.linked, node.idle, node.watched),
                         node.processes,
                     )
@@ -354,9 +353,7 @@ class Tally:
         name: str
         for above, name, durations, rest, processes in plain[0]:
             node = Node(name)
-            d = node.durations
-            d.count, d.total, d.least, d.most = durations[:4]
-            d.sample.frombytes(durations[4])
+            node.durations.load(durations)
             node.errors, node.truncated, node.bucket, node.group, node.linked, node.idle, node.watched = rest
             node.processes = {label: list(mine) for label, mine in processes.items()}
             nodes.append(node)

@@ -115,7 +115,7 @@ class RuleRow(Row):
 
     __slots__ = (
         *('key', 'kind', 'group', 'name', 'where', 'on', 'processes', 'calls', 'spans', 'errors', 'ns', 'over_budget'),
-        *('missing', 'faults'),
+        *('missing', 'faults', 'targets'),
     )
 
     def __init__(
@@ -130,6 +130,7 @@ class RuleRow(Row):
         self.processes = self.calls = self.spans = self.errors = self.ns = self.over_budget = 0
         self.missing: dict[str, int] = {}
         self.faults: dict[str, int] = {}
+        self.targets: list[str] = []
 
 
 class OpenRow(Row):
@@ -194,7 +195,7 @@ class Totals(Row):
     def to_json(self) -> dict[str, Any]:
         """Plain data for run.json."""
         plain = self.plain()
-        for name in _ROWS:
+        for name in ROWS:
             plain[name] = [row.plain() for row in plain[name]]
         for row in plain['metrics']:
             for name in _NUMBERS:
@@ -210,7 +211,7 @@ class Totals(Row):
             plain: Its answer.
         """
         totals = filled(Totals(), plain)
-        for name, kind in _ROWS.items():
+        for name, kind in ROWS.items():
             listed: list[Any] = plain.get(name) or []
             setattr(totals, name, [filled(kind(), item) for item in listed])
         for row in totals.metrics:
@@ -218,7 +219,7 @@ class Totals(Row):
         return totals
 
 
-_ROWS: dict[str, type[Row]] = {
+ROWS: dict[str, type[Row]] = {
     'processes': ProcessRow,
     'spans': SpanRow,
     'metrics': MetricRow,
@@ -318,6 +319,7 @@ def _merge_rules(parts: list[Totals]) -> list[RuleRow]:
             mine = merged.setdefault(row.key, RuleRow(row.key, row.kind, row.group, row.name, row.where, row.on))
             for name in ('processes', 'calls', 'spans', 'errors', 'ns', 'over_budget'):
                 setattr(mine, name, getattr(mine, name) + getattr(row, name))
+            mine.targets = row.targets
             _sum(mine.missing, row.missing)
             _sum(mine.faults, row.faults)
     return list(merged.values())

@@ -38,10 +38,12 @@ class Activation:
     """
 
     def __init__(self, plan: dict[str, Any], environ: Any, importable: Callable[[str], bool]):
-        """Args:
-        plan: The compiled plan.
-        environ: `os.environ`.
-        importable: Says whether a top-level module can be found, without importing it.
+        """See the class.
+
+        Args:
+            plan: The compiled plan.
+            environ: `os.environ`.
+            importable: Says whether a top-level module can be found, without importing it.
         """
         self._plan = plan
         self._provisional = project.provisional(environ)
@@ -66,7 +68,9 @@ class Activation:
             groups = select_all(str(values['span_groups']), self._plan['files'])
         except UnknownGroup as unknown:
             # The launcher refuses such a spec; here it can only come from the run's own config, built later.
-            self._recorder.report(FAULT, {'key': '', 'where': 'span_groups', 'type': unknown.token, 'frames': '', 'count': 1})
+            self._recorder.report(
+                FAULT, {'key': '', 'where': 'span_groups', 'type': unknown.token, 'frames': '', 'count': 1}
+            )
             groups = select_all('default', self._plan['files'])
         self._patches.select(
             groups,
@@ -82,7 +86,7 @@ class Activation:
             # Rules that read the run's config must still be heard: it may yet switch us on.
             (self._runtime.install if self._provisional and not values['enabled'] else self._runtime.remove)()
 
-    def loader(self, finder: Any, name: str, loader: Any) -> PatchingLoader:
+    def loader(self, finder: Any, name: str, loader: Any) -> Any:
         """What goes in front of a named module's own loader.
 
         Args:
@@ -90,7 +94,11 @@ class Activation:
             name: The module's name.
             loader: Its loader.
         """
-        return PatchingLoader(name, loader, self.executed, self.failed)
+        try:
+            return PatchingLoader(name, loader, self.executed, self.failed)
+        except Exception as error:
+            self.failed('finder', error)
+            return loader
 
     def executed(self, name: str, module: ModuleType) -> None:
         """A named module has executed: patch what the rules name in it.
@@ -136,7 +144,7 @@ class Activation:
             self.failed('disable', error)
 
     def _resettle(self, block: Any) -> None:
-        """A `resource` rule has seen the run's own `telemetry:` block: settle the settings anew, here and for children."""
+        """A `resource` rule has seen the run's own `telemetry:` block: settle the settings anew, also for children."""
         values = project.override(self._values, self._provisional, block)
         if values == self._values:
             return

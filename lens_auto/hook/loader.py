@@ -27,11 +27,13 @@ class PatchingLoader:
         executed: Callable[[str, ModuleType], None],
         failed: Callable[[str, BaseException], None],
     ):
-        """Args:
-        name: The module's name.
-        loader: The real loader.
-        executed: Called with the name and the module after its code ran.
-        failed: Told of an error of ours.
+        """See the class.
+
+        Args:
+            name: The module's name.
+            loader: The real loader.
+            executed: Called with the name and the module after its code ran.
+            failed: Told of an error of ours.
         """
         self.lens_name = name
         self.lens_loader = loader
@@ -43,9 +45,8 @@ class PatchingLoader:
             raise AttributeError(name)
         return getattr(self.lens_loader, name)
 
-    @property
-    def __class__(self) -> Any:  # `isinstance(spec.loader, SourceFileLoader)` on a spec that was only looked up
-        return type(self.lens_loader)
+    # `isinstance(spec.loader, SourceFileLoader)` on a spec that was only looked up.
+    __class__: Any = property(lambda self: type(self.lens_loader))  # pyright: ignore[reportUnknownLambdaType]
 
     def __eq__(self, other: object) -> bool:
         return self.lens_loader == getattr(other, 'lens_loader', other)
@@ -84,8 +85,13 @@ PatchingLoader.exec_module.__code__ = PatchingLoader.exec_module.__code__.replac
 def _give_back(loader: Any, module: ModuleType) -> None:
     # The module's own dict, not getattr: a lazy module would load itself on being looked at.
     namespace: dict[str, Any] = object.__getattribute__(module, '__dict__')
-    spec = namespace.get('__spec__')
-    if spec is not None and getattr(type(spec.loader), 'lens', False):
+    spec: Any = namespace.get('__spec__')
+    if spec is not None and _ours(spec.loader):
         spec.loader = loader
-    if getattr(type(namespace.get('__loader__')), 'lens', False):
+    if _ours(namespace.get('__loader__')):
         namespace['__loader__'] = loader
+
+
+def _ours(loader: Any) -> bool:
+    kind: type[Any] = type(loader)  # pyright: ignore[reportUnknownVariableType]
+    return getattr(kind, 'lens', False)

@@ -37,9 +37,13 @@ class Wanted:
     __slots__ = ('keys', 'module', 'part', 'qualname', 'rule')
 
     def __init__(self, rule: dict[str, Any], part: str, module: str, qualname: str):
-        """Args:
-        rule, part, qualname: See the class.
-        module: The module that holds it.
+        """See the class.
+
+        Args:
+            rule: See the class.
+            part: See the class.
+            qualname: See the class.
+            module: The module that holds it.
         """
         self.rule = rule
         self.part = part
@@ -75,13 +79,15 @@ class Patches:
         resettle: Callable[[Any], None],
         importable: Callable[[str], bool],
     ):
-        """Args:
-        plan: The compiled plan.
-        recorder: The process's recorder.
-        faults: Its fault count.
-        runtime: Where sites are found by key.
-        resettle: See `ResourceSite`.
-        importable: Says whether a top-level module can be found, without importing it.
+        """See the class.
+
+        Args:
+            plan: The compiled plan.
+            recorder: The process's recorder.
+            faults: Its fault count.
+            runtime: Where sites are found by key.
+            resettle: See `ResourceSite`.
+            importable: Says whether a top-level module can be found, without importing it.
         """
         self._plan = plan
         self._recorder = recorder
@@ -164,7 +170,7 @@ class Patches:
         return any(patch.function is place.functions[0] and patch.function.__code__ is patch.ours for patch in patches)
 
     def _other_alternative(self, wanted: Wanted) -> bool:
-        """A list of targets is one place under several names: the first that is there is patched, the others are not."""
+        """Targets of a rule are one place under several names: only the first that is there is patched."""
         return any(
             other.rule is wanted.rule and other is not wanted and other.keys and not other.part
             for listed in self._by_module.values()
@@ -187,9 +193,7 @@ class Patches:
             if site is not None:
                 restore(site)
         wanted.keys = []
-        self._recorder.report(
-            UNPATCHED, {'key': wanted.rule['key'], 'target': f'{wanted.module}:{wanted.qualname}'}
-        )
+        self._recorder.report(UNPATCHED, {'key': wanted.rule['key'], 'target': f'{wanted.module}:{wanted.qualname}'})
 
     def disable(self, key: str) -> None:
         """Take a rule out of this process after a fault of ours in it.

@@ -32,10 +32,12 @@ class Place:
     __slots__ = ('context_class', 'functions', 'holds', 'owned_by')
 
     def __init__(self, function: FunctionType, holds: bool = False, owned_by: type | None = None):
-        """Args:
-        function: See the class.
-        holds: See the class.
-        owned_by: See the class.
+        """See the class.
+
+        Args:
+            function: See the class.
+            holds: See the class.
+            owned_by: See the class.
         """
         self.functions = [function]
         self.holds = holds
@@ -81,9 +83,11 @@ def _member(holder: Any, part: str, qualname: str) -> tuple[Any, type | None]:
     raise Unresolved(f'no {part} (of {qualname})')
 
 
-def _function(found: Any, qualname: str, owner: type | None, holder: Any) -> Place:
+def _function(target: Any, qualname: str, owner: type | None, holder: Any) -> Place:
     holds = False
+    found: Any = target
     for _ in range(8):
+        kind: type[Any] = type(found)  # pyright: ignore[reportUnknownVariableType]
         if isinstance(found, FunctionType):
             inner = _context_manager(found)
             if inner is not None:
@@ -94,18 +98,18 @@ def _function(found: Any, qualname: str, owner: type | None, holder: Any) -> Pla
                 return Place(found, holds, owner)
             found = inner
         elif isinstance(found, (staticmethod, classmethod, MethodType)):
-            found = found.__func__
+            found = getattr(found, '__func__')  # noqa: B009  (typed as Any)  # pyright: ignore[reportUnknownArgumentType]
         elif isinstance(found, property):
             found = found.fget
         elif isinstance(found, type):
             return _class(found, qualname)
         elif isinstance(found, BuiltinFunctionType) or found is None:
             break
-        elif 'func' in getattr(found, '__dict__', {}) or type(found).__name__ in ('partial', 'partialmethod'):
+        elif 'func' in getattr(found, '__dict__', {}) or kind.__name__ in ('partial', 'partialmethod'):
             found = found.func  # functools.cached_property, partial, partialmethod
         elif hasattr(found, '__wrapped__'):
             found = found.__wrapped__  # functools.lru_cache: the span is of a computation, a cache hit has none
-        elif isinstance(getattr(type(found), '__call__', None), FunctionType):
+        elif isinstance(getattr(kind, '__call__', None), FunctionType):  # noqa: B004  (a Python one)
             return _instance(found)
         else:
             break

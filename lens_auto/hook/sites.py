@@ -37,12 +37,14 @@ class Builder:
         figures: dict[str, Figures],
         resettle: Callable[[Any], None],
     ):
-        """Args:
-        plan: The compiled plan.
-        recorder: The process's recorder.
-        faults: Its fault count.
-        figures: Counts by rule key.
-        resettle: See `ResourceSite`.
+        """See the class.
+
+        Args:
+            plan: The compiled plan.
+            recorder: The process's recorder.
+            faults: Its fault count.
+            figures: Counts by rule key.
+            resettle: See `ResourceSite`.
         """
         self._rules: list[dict[str, Any]] = plan['rules']
         self._files: list[dict[str, Any]] = plan['files']
@@ -83,6 +85,10 @@ class Builder:
     def _in_group(self, rule: dict[str, Any], group: str | None) -> bool:
         return group is None or group in self._groups[rule['file']]
 
+    def _variables(self, rule: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        index: int = rule['file']
+        return self._files[index]['vars']
+
     def _labels_of(self, rule: dict[str, Any]) -> Labels:
         labels = self._labels.get(rule['key'])
         if labels is None:
@@ -110,14 +116,17 @@ class Builder:
         rule, part = wanted.rule, wanted.part
         function = place.functions[0]
         signature = Signature(function.__code__)
-        variables: dict[str, Any] = self._files[rule['file']]['vars']
+        variables = self._variables(rule)
         passing = _own_names(rule, function.__module__)
         figures = self._figures[rule['key']]
         common = (figures, self._recorder, self._faults)
         kind = rule['kind']
         if kind == 'logger':
             return self._place(
-                LoggerSite(rule, *common, place.owned_by, signature, variables), function, key + 'b', BEFORE
+                LoggerSite(rule, *common, place.owned_by, signature, variables),
+                function,
+                key + 'b',
+                BEFORE,
             )
         if kind == 'resource':
             site: Site = ResourceSite(rule, *common, place.owned_by, signature, variables, self._resettle)

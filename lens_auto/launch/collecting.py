@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the collector with what the launcher knows of the run, and reads off it at the end what the user is told.
 
-Imported when the command runs already: this is where json, threading and the rest of the collector come in.
+Imported when the command runs already, and kept as light as what comes before it: a short command is over by then, and
+waits for us.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from typing import TYPE_CHECKING, Any
 
 from lens_auto.collect.collector import Collector
 from lens_auto.collect.look import look_of
 from lens_auto.launch import plan
 from lens_auto.launch.output import write
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from lens_auto.collect.totals import RuleRow, Totals
     from lens_auto.launch.prepare import Prepared
+    from lens_auto.rules.plan_cache import Compiled
 
 
 def collector(prepared: Prepared) -> Collector:
@@ -38,6 +43,7 @@ def collector(prepared: Prepared) -> Collector:
         environ=prepared.given,
     )
     started.start()
+    gc.enable()
     return started
 
 
@@ -81,10 +87,10 @@ def finish(collector: Collector, prepared: Prepared, status: int | None, seconds
     if summary:
         encoding = sys.stderr.encoding if sys.stderr is not None else None
         write(collector.summary(look_of(2, collector.environ, encoding)))
-    return doubts(totals, prepared) if prepared.strict else []
+    return doubts(totals, prepared.decided.compiled) if prepared.strict else []
 
 
-def doubts(totals: Totals, prepared: Prepared) -> list[str]:
+def doubts(totals: Totals, compiled: Compiled) -> list[str]:
     """Rules that matched nothing, or not what they were written for, and faults of ours.
 
     Of the rules that are on, those count that the user named, and those of a file of which another rule matched: most
@@ -92,16 +98,14 @@ def doubts(totals: Totals, prepared: Prepared) -> list[str]:
 
     Args:
         totals: What the run came to.
-        prepared: The run.
+        compiled: The plan.
     """
-    compiled = prepared.decided.compiled
-    on = {rule['key'] for rule in plan.rules_of(compiled, prepared.decided.resolved).rules if rule['on']}
     active = {path for path, _, _, origin in compiled.files if origin in plan.NAMED}
     active |= {_file(rule) for rule in totals.rules if rule.processes}
     found: list[str] = []
     for rule in totals.rules:
         said = f'rule {rule.name or rule.key} ({rule.where})'
-        if rule.key in on and _file(rule) in active and not rule.processes:
+        if rule.on and _file(rule) in active and not rule.processes:
             reasons = ', '.join(rule.missing) or 'its module was not imported'
             found.append(f'{said} matched nothing: {reasons}')
         if rule.faults:

@@ -96,11 +96,30 @@ def check_groups(compiled: Compiled, resolved: Resolved) -> None:
         ) from None
 
 
+def keep(compiled: Compiled, spool: str) -> None:
+    """Put the plan beside the journals, where no clean-up of caches reaches it while the run is on.
+
+    Args:
+        compiled: The plan; it lies in the spool afterwards, or where it was if that cannot hold it.
+        spool: The spool.
+    """
+    from lens_auto.collect.spool import keep_plan
+
+    try:
+        kept = keep_plan(spool, compiled.path)
+    except OSError:
+        return
+    if compiled.problem:  # there is no cache: the plan has a folder to itself
+        os.unlink(compiled.path)
+        os.rmdir(os.path.dirname(compiled.path))
+    compiled.path = kept
+
+
 class Rules:
     """The plan for people.
 
     Attributes:
-        rules: Of every rule its key, kind, group, name and where it is written.
+        rules: Of every rule its key, kind, group, name, targets and where it is written.
         groups_off: Groups that have rules and are not selected.
     """
 

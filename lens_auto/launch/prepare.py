@@ -194,6 +194,7 @@ def prepare(options: Options, environ: dict[str, str]) -> Prepared | None:
         if not environ.get('LENS_SPOOL'):
             raise
         raise Refusal(str(error)) from None
+    plan.keep(decided.compiled, spool.path)
     child = _environment(options, environ, decided, entry, run, spool)
     return Prepared(options, decided, run, folder, spool, environ, child)
 

@@ -54,6 +54,7 @@ class Journal:
     """
 
     __slots__ = (
+        '_bodies',
         '_end',
         '_held',
         '_number',
@@ -66,7 +67,6 @@ class Journal:
         '_segment',
         '_spool',
         '_stem',
-        '_view',
         '_waiting',
         '_words',
         'dropped',
@@ -88,7 +88,7 @@ class Journal:
         self._spool = spool
         self._resource = resource
         self.limit = limit
-        self.flags: dict[str, bool] = {}
+        self.flags: dict[str, int] = {}
         self.forget()
 
     def forget(self) -> None:
@@ -97,8 +97,8 @@ class Journal:
         self._end = 0
         self._pos = 0
         self._held = False
-        self._view = memoryview(b'')
-        self._words = self._view
+        self._bodies = memoryview(b'')
+        self._words = memoryview(b'')
         self._segment: tuple[Mapped | None, Mapped | None] = (None, None)
         self._rolling = False
         self._room = 0
@@ -120,20 +120,18 @@ class Journal:
         """
         body = dumps(record, MARSHAL_VERSION)
         length = len(body)
+        frame = length + 7 & -4  # its length word, itself, zeros up to a whole word: marshal ignores those
         # No call from here to the last store: under the GIL neither another thread nor a signal handler gets in
         # between, so a reader sees the whole record or none of it. (On 3.10 and 3.11 making the slice may collect
         # garbage, and a finalizer may record. It then writes behind us, and a segment it rolls away stays mapped:
         # hence the two locals.)
         here = self._pos
-        first = here + 4
-        last = first + length
-        end = last + 3 & -4
+        end = here + frame
         if end <= self._end:
             self._pos = end
-            view, words = self._view, self._words
-            view[first:last] = body
-            # One aligned word makes it visible. marshal ignores the zeros that fill it up.
-            words[here >> 2] = end - first
+            bodies, words = self._bodies, self._words
+            bodies[here : here + length] = body
+            words[here >> 2] = frame - 4  # one aligned store makes it visible
             if ending is not None:
                 ending.epoch = ENDED_ALREADY
             return
@@ -178,19 +176,20 @@ class Journal:
                 return True
             body = waiting[0]
             length = len(body)
-            if self._pos + length + 8 > self._room:
+            frame = length + 7 & -4
+            if self._pos + frame > self._room:
                 if not self._roll():
                     return False
-                if self._number > 1 and self._pos + length + 8 > self._room:
+                if self._number > 1 and self._pos + frame > self._room:
                     # Not the small first segment, so files may be no longer than a few pages: it has no place at all.
                     waiting.popleft()
                     self.dropped += 1
                 continue
             here = self._pos
-            self._pos = here + 4 + (length + 3 & -4)
-            view, words = self._view, self._words
-            view[here + 4 : here + 4 + length] = body
-            words[here >> 2] = length + 3 & -4
+            self._pos = here + frame
+            bodies, words = self._bodies, self._words
+            bodies[here : here + length] = body
+            words[here >> 2] = frame - 4
             waiting.popleft()
 
     def _roll(self) -> bool:
@@ -211,7 +210,7 @@ class Journal:
         # The segment before the last goes. Not the last one: see `put`.
         oldest = self._segment[0]
         self._segment = (self._segment[1], mapped)
-        self._view, self._words = mapped.view, mapped.words
+        self._bodies, self._words = mapped.bodies, mapped.words
         self._pos = pos
         self._room = mapped.size - RESERVE
         self._retry_after = FIRST_RETRY_NS
@@ -234,19 +233,19 @@ class Journal:
         if mapped is None:
             return
         body = self._loss(len(self._waiting))
-        here = self._pos
-        if here + (len(body) + 8) * (1 if last else 2) > mapped.size:
-            return
-        mapped.store(here, body)
-        self._pos = here + 4 + (len(body) + 3 & -4)
+        if self._pos + (len(body) + 8) * (1 if last else 2) <= mapped.size:
+            self._pos = mapped.store(self._pos, body)
 
     def flush(self) -> None:
         """Try once more to store what waits, and say what cannot be: the process ends."""
-        if self._waiting:
-            self._retry_at = 0
-            self._store_waiting()
-        if self._waiting:
-            self._tell_loss(True)
+        try:
+            if self._waiting:
+                self._retry_at = 0
+                self._store_waiting()
+            if self._waiting:
+                self._tell_loss(True)
+        except Exception:  # called as Python ends, where it would be printed among the program's own output
+            self.dropped += len(self._waiting)
 
     def hold(self) -> None:
         """A fork begins: records wait, so that no hook that runs before ours in the child writes into our segment."""

@@ -17,25 +17,27 @@ if TYPE_CHECKING:
 
 
 class Mapped:
-    """A mapped file.
+    """A mapped file of frames.
 
     Attributes:
         size: Its length in bytes.
-        view: Its bytes, writable.
-        words: The same memory as 32-bit words: storing one makes no slice and is a single store of the machine.
+        words: The file as 32-bit words: storing one makes no slice and is a single store of the machine.
+        bodies: Its bytes from the second word on: by the offset of a frame, `words` finds its length and this its body.
+            To add four instead would cost a record 20 ns.
     """
 
-    __slots__ = ('_unmap', 'size', 'view', 'words')
+    __slots__ = ('_bytes', '_unmap', 'bodies', 'size', 'words')
 
     def __init__(self, view: memoryview, unmap: Callable[[], Any]):
         """See the class.
 
         Args:
-            view: Its bytes.
+            view: Its bytes, writable.
             unmap: Takes it out of the address space; called once the views are released.
         """
-        self.view = view
+        self._bytes = view
         self.words = view.cast('I')
+        self.bodies = view[4:]
         self.size = len(view)
         self._unmap = unmap
 
@@ -49,15 +51,16 @@ class Mapped:
         Returns:
             The offset behind it.
         """
-        length = len(body) + 3 & -4
-        self.view[at + 4 : at + 4 + len(body)] = body
-        self.words[at >> 2] = length
-        return at + 4 + length
+        frame = len(body) + 7 & -4
+        self.bodies[at : at + len(body)] = body
+        self.words[at >> 2] = frame - 4
+        return at + frame
 
     def unmap(self) -> None:
         """Take it out of the address space."""
         self.words.release()
-        self.view.release()
+        self.bodies.release()
+        self._bytes.release()
         self._unmap()
 
 

@@ -29,6 +29,14 @@ def boot_id() -> str:
         return ''
 
 
+def namespace() -> int:
+    """The PID namespace of this process, or 0 where /proc does not say: in another one its number is another's."""
+    try:
+        return os.stat('/proc/self/ns/pid').st_ino
+    except OSError:
+        return 0
+
+
 def hostname() -> str:
     """The node's name, safe in a file name."""
     name = os.uname().nodename or 'localhost'

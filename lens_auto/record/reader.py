@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Record = tuple[Any, ...]
+    Identity = tuple[str, int, int]  # host, pid, start ticks
 
 # One record is at most this long; a longer length word is damage, not data (attributes are bounded far below).
 LONGEST = 1 << 20
@@ -39,18 +40,19 @@ def segments(spool: str) -> list[str]:
     return [os.path.join(spool, name) for name in sorted((n for n in names if n.endswith(SUFFIX)), key=_order)]
 
 
-def identity(path: str) -> tuple[str, int, int, int]:
-    """Host, pid, start ticks and number of a segment, from its name.
+def identity(name: str) -> tuple[Identity, int] | None:
+    """Whose segment a file is, and its number; None for any other file.
 
-    Raises:
-        ForeignSegment: The name is not of the form `<host>-<pid>-<start>-<n>.jnl`.
+    Args:
+        name: A file name, `<host>-<pid>-<start>-<n>.jnl`.
     """
-    stem = os.path.basename(path)[: -len(SUFFIX)]
+    if not name.endswith(SUFFIX):
+        return None
     try:
-        host, pid, start, number = stem.rsplit('-', 3)
-        return host, int(pid), int(start), int(number)
+        host, pid, started, number = name[: -len(SUFFIX)].rsplit('-', 3)
+        return (host, int(pid), int(started)), int(number)
     except ValueError:
-        raise ForeignSegment(f'{path}: not a journal segment (name)') from None
+        return None
 
 
 def _order(name: str) -> tuple[str, int]:
@@ -98,11 +100,18 @@ def read(path: str, offset: int = 0) -> list[tuple[Record, int]]:
         data = os.pread(fd, max(0, size - offset), offset)
     finally:
         os.close(fd)
-    return list(records(data, offset, path))
+    found: list[tuple[Record, int]] = []
+    for record, end in records(data, offset, path):
+        if len(record) != FIELDS.get(record[0]):
+            break
+        found.append((record, end))
+    return found
 
 
 def records(data: bytes, base: int, path: str) -> Iterator[tuple[Record, int]]:
-    """Whole records at the start of some bytes of a segment, each with the offset that follows it.
+    """Records at the start of some bytes of a segment, each with the offset that follows it.
+
+    Their kinds and fields are for the caller to check.
 
     Args:
         data: The bytes; they begin where a record does.
@@ -136,16 +145,17 @@ def decode(body: bytes) -> Record | None:
     """
     # marshal makes room for as many items as a tuple says it has, and fills it: damage in those four bytes must not
     # cost the reader gigabytes. Nearly all records hold no second tuple and pass with one search.
-    if body[:1] != b'(' or body[2:5] != b'\0\0\0' or ((b'(' in body[5:] or b'[' in body[5:]) and not _counts_fit(body)):
+    if body[:1] != b'(' or body[2:5] != b'\0\0\0' or (_holds_more(body) and not _counts_fit(body)):
         return None
     try:
         record: Any = marshal.loads(body)
     except _DAMAGE:
         return None
-    if len(record) < 2 or type(record[0]) is not int:
-        return None
-    # A header of another format may have other fields.
-    return record if len(record) == FIELDS.get(record[0]) or (record[0] == HEADER and record[1] != FORMAT) else None
+    return record if len(record) > 1 and type(record[0]) is int else None
+
+
+def _holds_more(body: bytes) -> bool:
+    return body.find(b'(', 5) > 0 or body.find(b'[', 5) > 0
 
 
 # Bytes that follow a type letter of marshal version 2; for the others they begin with a length.

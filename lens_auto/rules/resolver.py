@@ -102,13 +102,7 @@ class _Resolver:
 
     def rule(self, rule: dict[str, Any], variables: dict[str, Any]) -> Finding:
         if rule['kind'] == 'timer':
-            # Each is patched where it exists; one is enough for the rule to fit.
-            ends = [(module, end) for module, *both in rule['pair'] for end in both]
-            places = [self.place([target]) for target in (*rule['with'], *ends)]
-            fit = [place for place in places if place.state == MATCHED]
-            chosen = fit[0] if fit else places[0]
-            rest = [f'{place.target}: {place.state}' for place in places if place.state not in (MATCHED, NOT_INSTALLED)]
-            detail = '; '.join(rest) if fit else chosen.detail
+            fit, chosen, detail = self.timer(rule)
         else:
             needed = ('start', 'stop', 'lap') if rule['kind'] == 'interval' else ('targets',)
             fit = [self.place(rule[key]) for key in needed if rule[key]]
@@ -119,6 +113,23 @@ class _Resolver:
             if lacking:
                 return Finding(rule, chosen.target, SIGNATURE, lacking)
         return Finding(rule, chosen.target, chosen.state, detail)
+
+    def timer(self, rule: dict[str, Any]) -> tuple[list[_Place], _Place, str]:
+        """The places of a timer that were found, the one that decides, and what to know of the others.
+
+        Each is patched where it exists. One `with` and one whole `pair` are enough, but a timer that has lost either
+        is not what the rule was written for: its phases would no longer nest, or not be seen.
+        """
+        blocks = [[self.place([target])] for target in rule['with']]
+        pairs = [[self.place([(module, end)]) for end in both] for module, *both in rule['pair']]
+        places = [place for ends in (*blocks, *pairs) for place in ends]
+        fit = [place for place in places if place.state == MATCHED]
+        for ways in (blocks, pairs):
+            lost = [next((place for place in ends if place.state != MATCHED), None) for ends in ways]
+            if lost and lost[0] is not None and None not in lost:
+                return fit, lost[0], lost[0].detail
+        rest = [f'{place.target}: {place.state}' for place in places if place.state not in (MATCHED, NOT_INSTALLED)]
+        return fit, fit[0], '; '.join(rest)
 
     def place(self, alternatives: Sequence[tuple[str, str]]) -> _Place:
         results = [(target, self.names.look_up(*target)) for target in alternatives]

@@ -62,11 +62,12 @@ _SHAPES = (
 )
 
 
-# Text without one of these, that is no key and value either, is what it is: most texts, and compiling the patterns takes
-# longer than a short run.
+# Every pattern needs one of these, or a flag with a value behind it. Most texts have neither, and compiling the
+# patterns takes longer than a short run.
 _HINTS = (
-    *('=', ':', '%', 'hf_', 'sk-', 'gh', 'gl', 'akia', 'asia', 'aroa', 'aida', 'aiza', 'ya29', 'xox', 'nvapi', 'npm_'),
-    *('pypi-', 'dapi', 'wandb_v', 'eyj', 'bearer', 'basic', 'digest', '-----begin'),
+    *('=', ':', '%', 'bearer', 'basic', 'digest', 'hf_', 'sk-', 'gho_', 'ghp_', 'ghs_', 'ghu_', 'ghr_', 'github_pat_'),
+    *('glpat-', 'glptt-', 'gldt-', 'glrt-', 'akia', 'asia', 'aroa', 'aida', 'aiza', 'ya29.', 'xox', 'nvapi-', 'npm_'),
+    *('pypi-', 'dapi', 'wandb_v', 'eyj', '-----begin'),
 )
 
 
@@ -114,9 +115,17 @@ def _patterns() -> _Patterns:
 
 def text(value: str) -> str:
     """The text with every secret in it replaced."""
+    return value if _harmless(value) else _replaced(value)
+
+
+def _harmless(value: str) -> bool:
     lower = value.lower()
-    if not any(hint in lower for hint in _HINTS) and not any(word.startswith('-') for word in value.split()):
-        return value
+    if not value.isascii() or any(hint in lower for hint in _HINTS):
+        return False
+    return not any(word.startswith('-') for word in lower.split()[:-1])
+
+
+def _replaced(value: str) -> str:
     patterns = _patterns()
     value = patterns.pem.sub(REDACTED, value)
     value = patterns.userinfo.sub(r'\1' + REDACTED, value)

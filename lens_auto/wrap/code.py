@@ -51,8 +51,10 @@ class Signature:
     __slots__ = ('extra', 'keyword', 'names', 'positional', 'positional_only', 'rest')
 
     def __init__(self, code: CodeType):
-        """Args:
-        code: The function's code.
+        """See the class.
+
+        Args:
+            code: The function's code.
         """
         count, keywords = code.co_argcount, code.co_kwonlyargcount
         names = code.co_varnames
@@ -92,7 +94,7 @@ class Signature:
             parts.append(f'**{self.extra}')
         simple = self.positional + self.keyword
         if not keep and simple and self.rest is None and self.extra is None:
-            # The last argument's expression forgets them all once they are on the stack, from where the callee takes them.
+            # The last argument's expression forgets them all once they are on the stack, whence the callee takes them.
             forget = ', '.join(f'{name} := None' for name in simple)
             name = simple[-1]
             parts[-1] = f'{name}=({name}, {forget})[0]' if self.keyword else f'({name}, {forget})[0]'
@@ -146,7 +148,7 @@ _GENERATOR = """\
         return _lens_r
 """
 
-# `yield from` has no async form, so the protocol is spelled out; the context is attached per step and never over a yield.
+# `yield from` has no async form, so the protocol is spelled out; the context is attached per step, never over a yield.
 # The event loop must know one generator, ours, or it closes both at its end, each in the other's way: hence no hooks.
 _ASYNC_GENERATOR = """\
         _lens_s = None
@@ -258,6 +260,8 @@ def wrapped(code: CodeType, key: str, how: str) -> CodeType:
         'co_firstlineno': code.co_firstlineno,
         'co_linetable': _one_line(len(ours.co_code)),
         'co_flags': (ours.co_flags & ~_CARRIED) | (flags & _CARRIED),
+        # Ours first, by their index; `inspect.getclosurevars` reads off this which globals a function uses.
+        'co_names': ours.co_names + tuple(name for name in code.co_names if name not in ours.co_names),
         'co_consts': tuple(code if const is slot else const for const in ours.co_consts),
     }
     if sys.version_info >= (3, 11):

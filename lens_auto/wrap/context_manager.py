@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from sys import _getframe
+from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 
 from lens_auto.record.span import Span, current
 from lens_auto.wrap.frame import caller
@@ -60,8 +60,15 @@ class ContextSite(Site):
         faults: Faults,
         passing: frozenset[tuple[str, str]],
     ):
-        """Args:
-        rule, readers, figures, recorder, faults, passing: See `Site`.
+        """See the class.
+
+        Args:
+            rule: See `Site`.
+            readers: See `Site`.
+            figures: See `Site`.
+            recorder: See `Site`.
+            faults: See `Site`.
+            passing: See `Site`.
         """
         super().__init__(rule, readers, figures, recorder, faults, passing)
         self._blocks = _Blocks()
@@ -100,8 +107,11 @@ class TimerContextSite(TimerSite):
     __slots__ = ('_blocks',)
 
     def __init__(self, *args: Any, **kwargs: Any):
-        """Args:
-        *args, **kwargs: See `TimerSite`.
+        """See the class.
+
+        Args:
+            *args: See `TimerSite`.
+            **kwargs: See `TimerSite`.
         """
         super().__init__(*args, **kwargs)
         self._blocks = _Blocks()

@@ -42,10 +42,12 @@ class Scope:
     __slots__ = ('args', 'frame', 'key', 'label', 'result')
 
     def __init__(self, args: tuple[Any, ...], frame: FrameType | None = None, label: str | None = None):
-        """Args:
-        args: See the class.
-        frame: See the class.
-        label: See the class.
+        """See the class.
+
+        Args:
+            args: See the class.
+            frame: See the class.
+            label: See the class.
         """
         self.args = args
         self.frame = frame
@@ -69,11 +71,12 @@ def uses(tree: Tree, root: str) -> bool:
 
 
 def _uses(part: Any, root: str) -> bool:
-    if not isinstance(part, tuple) or not part:
+    if type(part) is not tuple or not part:
         return False
-    if isinstance(part[0], tuple):
-        return any(_uses(inner, root) for inner in part)
-    return uses(part, root)
+    inner: Tree = part  # pyright: ignore[reportUnknownVariableType]
+    if type(inner[0]) is tuple:
+        return any(_uses(each, root) for each in inner)
+    return uses(inner, root)
 
 
 def reads_from(tree: Tree, root: str, variables: dict[str, dict[str, Any]]) -> bool:
@@ -90,9 +93,10 @@ def reads_from(tree: Tree, root: str, variables: dict[str, dict[str, Any]]) -> b
 
 
 def _names(tree: Any, variable: str) -> bool:
-    if not isinstance(tree, tuple) or not tree or tree[0] == 'c':
+    if type(tree) is not tuple or not tree or tree[0] == 'c':
         return False
-    return tree == ('var', variable) or any(_names(part, variable) for part in tree)
+    parts: Tree = tree  # pyright: ignore[reportUnknownVariableType]
+    return parts == ('var', variable) or any(_names(part, variable) for part in parts)
 
 
 def constant(tree: Tree) -> bool:
@@ -104,7 +108,9 @@ def constant(tree: Tree) -> bool:
     return tree[0] == 'c' or (tree[0] == 'fmt' and all(constant(part) for part in tree[1]))
 
 
-def reader(tree: Tree, names: tuple[str, ...], variables: dict[str, dict[str, Any]], extra: str | None = None) -> Reader:
+def reader(
+    tree: Tree, names: tuple[str, ...], variables: dict[str, dict[str, Any]], extra: str | None = None
+) -> Reader:
     """The closure that reads a tree's value from a `Scope`; raises `Unreadable` or what the operands raise.
 
     Args:
@@ -198,8 +204,9 @@ def _caller_function(scope: Scope) -> Any:
 def _attribute(whole: Reader, name: str) -> Reader:
     def read(scope: Scope) -> Any:
         value = whole(scope)
+        kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
         # Configuration is as often a dict as an object: in a plain dict the key is meant, never a method of dict.
-        return value[name] if type(value) is dict else getattr(value, name)
+        return value[name] if kind is dict else getattr(value, name)
 
     return read
 
@@ -216,8 +223,9 @@ def text(value: Any) -> str:
     found = plain(value)
     if isinstance(found, str):
         return str.__str__(found)[:LONGEST_TEXT]  # of a str enum its value, on every version of Python
-    if isinstance(found, (list, tuple, dict, set, frozenset, bytes)) or _is_tensor(found) or hasattr(type(found), '__array__'):
-        raise Unreadable(type(found).__name__)
+    kind: type[Any] = type(found)  # pyright: ignore[reportUnknownVariableType]
+    if issubclass(kind, (list, tuple, dict, set, frozenset, bytes)) or hasattr(kind, '__array__'):
+        raise Unreadable(kind.__name__)
     return str(found)[:LONGEST_TEXT]
 
 
@@ -230,7 +238,7 @@ def plain(value: Any) -> Any:
     Raises:
         Unreadable: It may live on a device.
     """
-    kind = type(value)
+    kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind is int or kind is float or kind is str or kind is bool or value is None:
         return value
     if _is_tensor(value):
@@ -247,7 +255,8 @@ def plain(value: Any) -> Any:
 def _is_tensor(value: Any) -> bool:
     torch: Any = sys.modules.get('torch')
     tensor: Any = getattr(torch, 'Tensor', None)  # None while torch is being imported
-    return tensor is not None and isinstance(value, tensor)
+    # issubclass: isinstance would ask the value for its class, and a stand-in for another object answers.
+    return tensor is not None and issubclass(type(value), tensor)
 
 
 def _on_cpu(tensor: Any) -> Any:
@@ -273,8 +282,9 @@ def _simple(value: Any) -> Any:
 def _true(value: Any) -> Any:
     """An operand of `and`, `or`, `not`, whose truth can be told without running code of the program's own."""
     found = plain(value)
-    if not isinstance(found, (int, float)) and hasattr(type(found), '__bool__') and found is not None:
-        raise Unreadable(type(found).__name__)
+    kind: type[Any] = type(found)  # pyright: ignore[reportUnknownVariableType]
+    if not issubclass(kind, (int, float)) and hasattr(kind, '__bool__') and found is not None:
+        raise Unreadable(kind.__name__)
     return found
 
 
@@ -287,7 +297,7 @@ def scalar(value: Any) -> str | int | float | bool:
     Raises:
         Unreadable: It is none of these.
     """
-    kind = type(value)
+    kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind is str:
         return value if len(value) <= LONGEST_TEXT else value[:LONGEST_TEXT]
     if kind is float or kind is bool:
@@ -295,14 +305,13 @@ def scalar(value: Any) -> str | int | float | bool:
     if kind is not int:
         value = plain(value)
         # Subclasses (numpy.float64, str enums) become the plain type: marshal would write a numpy scalar as bytes.
-        for base in (bool, int, float, str):
-            if isinstance(value, base):
-                value = str.__str__(value) if base is str else base(value)
-                break
-        else:
-            raise Unreadable(type(value).__name__)
-        if not isinstance(value, int) or isinstance(value, bool):
-            return value if not isinstance(value, str) else value[:LONGEST_TEXT]
+        if isinstance(value, str):
+            return str.__str__(value)[:LONGEST_TEXT]
+        if isinstance(value, (bool, float)):
+            return bool(value) if isinstance(value, bool) else float(value)
+        if not isinstance(value, int):
+            raise Unreadable(kind.__name__)
+        value = int(value)
     if -(1 << 63) <= value < 1 << 63:
         return value
     if value.bit_length() > 8 * LONGEST_TEXT:
@@ -350,10 +359,10 @@ def _simply(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _among(function: Callable[..., Any]) -> Callable[..., Any]:
-    def choose(*values: Any) -> Any:
-        if len(values) > 1:
-            return function([_simple(value) for value in values])
-        found = plain(values[0])
+    def choose(first: Any, *others: Any) -> Any:
+        if others:
+            return function([_simple(value) for value in (first, *others)])
+        found = plain(first)
         if _is_tensor(found) or type(found).__module__.partition('.')[0] == 'numpy':
             return number(found.min() if function is min else found.max())
         return function([_simple(value) for value in found])

@@ -54,11 +54,11 @@ def _read_and_clear(frame: FrameType, name: str) -> Any:
 
 
 def caller(frame: FrameType, passing: frozenset[tuple[str, str]]) -> FrameType:
-    """The nearest frame from `frame` outward that does not just pass the call on; the outermost one looked at otherwise.
+    """The nearest frame from `frame` outward that does not just pass the call on, or the outermost one looked at.
 
     Args:
         frame: Where to start.
-        passing: (module, function name) of code that only passes a call on: a timer's own methods. contextlib always does.
+        passing: (module, function name) of code that only passes a call on: a timer's own methods. contextlib does.
     """
     for _ in range(FARTHEST):
         if not passes(frame, passing) or frame.f_back is None:

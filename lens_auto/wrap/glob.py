@@ -21,7 +21,7 @@ def matches(pattern: str, text: str) -> bool:
             star, back = at, here
             at += 1
         elif star >= 0:
-            # Let the last star take one character more, and try again from there: linear in practice, never exponential.
+            # Let the last star take one character more, and try again from there: never exponential.
             back += 1
             at, here = star + 1, back
         else:

@@ -6,7 +6,7 @@ Their spans may overlap, so they are not current unless the rule asks.
 
 from __future__ import annotations
 
-from sys import _getframe
+from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 from time import monotonic_ns
 
 from lens_auto.record.format import STATUS_UNSET
@@ -45,11 +45,19 @@ class IntervalSite(Site):
         signature: Signature,
         codes: list[CodeType],
     ):
-        """Args:
-        rule, readers, figures, recorder, faults, passing, owned_by: See `Site`; a stop has no readers.
-        opened: What start or the last lap left, by object and label; shared by the sites of the rule.
-        signature: The function's parameters.
-        codes: Original code of the rule's functions of this part: one that calls the next through super() reports itself.
+        """See the class.
+
+        Args:
+            rule: See `Site`; a stop has no readers.
+            readers: See `Site`; a stop has no readers.
+            figures: See `Site`; a stop has no readers.
+            recorder: See `Site`; a stop has no readers.
+            faults: See `Site`; a stop has no readers.
+            passing: See `Site`; a stop has no readers.
+            owned_by: See `Site`; a stop has no readers.
+            opened: What start or the last lap left, by object and label; shared by the sites of the rule.
+            signature: The function's parameters.
+            codes: Original code of the rule's functions of this part; one that calls another by super() reports itself.
 
         Raises:
             ValueError: `label_arg` names no parameter of the function.

@@ -35,10 +35,16 @@ class LoggerSite(Site):
         signature: Signature,
         variables: dict[str, Any],
     ):
-        """Args:
-        rule, figures, recorder, faults, owned_by: See `Site`.
-        signature: The function's parameters.
-        variables: The rule file's `vars`.
+        """See the class.
+
+        Args:
+            rule: See `Site`.
+            figures: See `Site`.
+            recorder: See `Site`.
+            faults: See `Site`.
+            owned_by: See `Site`.
+            signature: The function's parameters.
+            variables: The rule file's `vars`.
 
         Raises:
             ValueError: The function has no parameter of the name the rule gives.
@@ -73,6 +79,7 @@ class LoggerSite(Site):
         metrics = args[self._metrics] if self._metrics is not None else _first_dict(args)
         if not isinstance(metrics, dict):
             return
+        given: dict[Any, Any] = metrics  # pyright: ignore[reportUnknownVariableType]
         if self._prefixes is not None:
             prefix = args[self._prefix] if self._prefix is not None else ''
             if (prefix or '') not in self._prefixes:
@@ -80,10 +87,10 @@ class LoggerSite(Site):
         scope = Scope(args)
         done: set[str] = set()
         for pattern, glob, name_of, instrument, unit, attributes in self._entries:
-            keys = [k for k in metrics if isinstance(k, str) and matches(pattern, k)] if glob else [pattern]
+            keys = [k for k in given if isinstance(k, str) and matches(pattern, k)] if glob else [pattern]
             for key in keys:
-                if key in metrics:
-                    self._record(scope, key, metrics[key], name_of, instrument, unit, attributes, done)
+                if key in given:
+                    self._record(scope, key, given[key], name_of, instrument, unit, attributes, done)
 
     def _record(
         self,
@@ -122,4 +129,11 @@ def _index(signature: Signature, named: str | None, usual: tuple[str, ...]) -> i
 
 
 def _first_dict(args: tuple[Any, ...]) -> Any:
-    return next((value for value in args if isinstance(value, dict)), None)
+    for value in args:
+        if isinstance(value, dict):
+            return value  # pyright: ignore[reportUnknownVariableType]
+        if type(value) is tuple:  # `*args`
+            found = _first_dict(value)  # pyright: ignore[reportUnknownArgumentType]
+            if found is not None:
+                return found
+    return None

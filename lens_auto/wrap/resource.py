@@ -33,11 +33,17 @@ class ResourceSite(Site):
         variables: dict[str, Any],
         resettle: Callable[[Any], None],
     ):
-        """Args:
-        rule, figures, recorder, faults, owned_by: See `Site`.
-        signature: The function's parameters.
-        variables: The rule file's `vars`.
-        resettle: Given the run's own `telemetry:` block (a dict or an object), re-resolves the settings of this process.
+        """See the class.
+
+        Args:
+            rule: See `Site`.
+            figures: See `Site`.
+            recorder: See `Site`.
+            faults: See `Site`.
+            owned_by: See `Site`.
+            signature: The function's parameters.
+            variables: The rule file's `vars`.
+            resettle: Given the run's own `telemetry:` block (dict or object), re-resolves this process's settings.
         """
         super().__init__(rule, None, figures, recorder, faults, frozenset(), owned_by)
         names, extra = signature.names, signature.extra

@@ -84,27 +84,33 @@ class Runtime:
             self._faults.take('disable', key, second)
 
 
-def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, Any]:
-    """What code around a call or a generator calls: `enter` or `begin`, then `leave` or `fail`."""
+def _entry(sites: dict[str, Site], failed: Callable[..., None], attach: bool) -> Callable[..., Span | None]:
     site_of = sites.get
 
     def enter(key: str, args: tuple[Any, ...]) -> Span | None:
-        """A call begins; its span becomes current. None when it is not recorded."""
         try:
             site = site_of(key)
-            return None if site is None else site.open(args, True)
+            if site is None:
+                return None
+            figures = site.figures
+            if not figures.left and site.counts_all:
+                figures.calls += 1
+                figures.over += 1
+                return None
+            return site.open(args, attach)
         except Exception as error:
             failed('enter', key, error)
             return None
 
-    def begin(key: str, args: tuple[Any, ...]) -> Span | None:
-        """A generator begins; its span is current only while its body runs."""
-        try:
-            site = site_of(key)
-            return None if site is None else site.open(args, False)
-        except Exception as error:
-            failed('enter', key, error)
-            return None
+    return enter
+
+
+def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, Any]:
+    """What code around a call or a generator calls.
+
+    `enter`: a call begins; its span becomes current. `begin`: a generator begins; its span is current only while its
+    body runs. Both answer None when the call is not recorded. Then `leave` or `fail`.
+    """
 
     def leave(span: Span, result: Any) -> None:
         """The call returned."""
@@ -128,6 +134,7 @@ def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, An
             span.site.cut(span)
             raise
 
+    enter, begin = _entry(sites, failed, True), _entry(sites, failed, False)
     return {'enter': enter, 'begin': begin, 'leave': leave, 'fail': fail}
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # recorded span ends, so that a recursive function keeps its depth (a call through us costs two Python frames).
 DEEPEST = 64
 UNLIMITED = -1
-LEAST, MOST = -(1 << 63), (1 << 63) - 1  # of a 64-bit integer
+SMALL = 1 << 29  # an integer below is one digit to the interpreter, and compared in no time
 _current, _make_current = current.get, current.set
 # Frames between a site's `open` and the caller of the wrapped function: open, runtime.enter, our code, caller.
 CALLER = 3
@@ -133,6 +133,7 @@ class Site:
         key: The rule's key.
         figures: Its counts, shared by all sites of the rule.
         patches: What was put in place for it.
+        counts_all: Every call counts against the budget; False for kinds that look at the call first (a timer's label).
     """
 
     __slots__ = (
@@ -146,6 +147,7 @@ class Site:
         '_recorder',
         '_root',
         '_shut',
+        'counts_all',
         'figures',
         'key',
         'patches',
@@ -176,6 +178,7 @@ class Site:
         self.key: str = rule['key']
         self.figures = figures
         self.patches: list[Patch] = []
+        self.counts_all = type(self).open is Site.open
         self._recorder = recorder
         self._faults = faults
         self._readers = readers
@@ -190,15 +193,14 @@ class Site:
     def open(self, args: tuple[Any, ...], attach: bool) -> Span | None:
         """A span for a call that begins, or None when this call is not recorded.
 
+        The runtime has seen to it that the budget leaves one (see `counts_all`).
+
         Args:
             args: The call's arguments, in the order of the function's parameters.
             attach: Make the span current.
         """
         figures = self.figures
         figures.calls += 1
-        if not figures.left:
-            figures.over += 1
-            return None
         up = _current()
         if up is not None and up.nest >= DEEPEST:
             figures.over += 1
@@ -271,7 +273,7 @@ class Site:
                 kind = type(value)  # pyright: ignore[reportUnknownVariableType]
                 # The usual kinds here and now, by the rules of `scalar`: a call costs as much as the three tests.
                 if (
-                    (kind is int and LEAST <= value <= MOST)
+                    (kind is int and -SMALL < value < SMALL)
                     or (kind is str and len(value) <= LONGEST_TEXT)
                     or kind is float
                     or kind is bool
@@ -283,7 +285,7 @@ class Site:
         # The same span seen twice: an override and, through super(), the method it overrides, both named by rules.
         if up is not None and up.subject == subject and up.name == name and up.site is not self:
             return None
-        span = self._recorder.open(self, name, self.key, attributes, root, announce, attach)
+        span = self._recorder.open_under(up, self, name, self.key, attributes, root, announce, attach)
         span.subject = subject
         span.late = late
         if self.figures.left > 0:

@@ -8,7 +8,8 @@ span around it ends, ends with it.
 
 from __future__ import annotations
 
-from sys import _getframe
+from sys import _getframe  # pyright: ignore[reportPrivateUsage]
+
 from lens_auto.record.span import Span, current
 from lens_auto.wrap.frame import called_from, caller
 from lens_auto.wrap.glob import matches
@@ -39,8 +40,10 @@ class Labels:
     __slots__ = ('_known', '_on', '_patterns', 'codes')
 
     def __init__(self, rule: dict[str, Any]):
-        """Args:
-        rule: The compiled timer rule; no label is on before `select`.
+        """See the class.
+
+        Args:
+            rule: The compiled timer rule; no label is on before `select`.
         """
         self._patterns: list[tuple[str, dict[str, Any]]] = list(rule['labels'].items())
         self._on: list[dict[str, Any]] = []
@@ -99,13 +102,20 @@ class TimerSite(Site):
         variables: dict[str, Any],
         from_self: bool = False,
     ):
-        """Args:
-        rule, figures, recorder, faults, passing, owned_by: See `Site`.
-        labels: The rule's labels.
-        pairs: Spans opened by start and not yet ended, by timer and label; shared by the sites of the rule.
-        signature: The function's parameters.
-        variables: The rule file's `vars`.
-        from_self: The label is the attribute `label_arg` of the timer (class-based context managers).
+        """See the class.
+
+        Args:
+            rule: See `Site`.
+            figures: See `Site`.
+            recorder: See `Site`.
+            faults: See `Site`.
+            passing: See `Site`.
+            owned_by: See `Site`.
+            labels: The rule's labels.
+            pairs: Spans opened by start and not yet ended, by timer and label; shared by the sites of the rule.
+            signature: The function's parameters.
+            variables: The rule file's `vars`.
+            from_self: The label is the attribute `label_arg` of the timer (class-based context managers).
 
         Raises:
             ValueError: The function has no parameter that could be the label.
@@ -224,7 +234,7 @@ class TimerSite(Site):
             self.leave(span, result)
 
     def _silent(self, frame: FrameType | None, part: str) -> bool:
-        """True when a start or stop was called by the timer's own `with` form, or by an override that reports itself."""
+        """True when a start or stop was called by the timer's `with` form, or by an override that reports itself."""
         codes = self._labels.codes
         return called_from(frame, codes['with'], self._passing) or called_from(frame, codes[part], self._passing)
 

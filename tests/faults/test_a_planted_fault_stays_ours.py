@@ -100,7 +100,7 @@ PLANTS = [
     ('wrap/timer.py', 'TimerSite.started', 'leave'),
     ('wrap/timer.py', 'TimerSite.stopped', 'leave'),
     ('wrap/logger.py', 'LoggerSite.told', 'enter'),
-    ('record/recorder.py', 'Recorder.open', 'enter'),
+    ('record/recorder.py', 'Recorder.open_under', 'enter'),
     ('record/recorder.py', 'Recorder.close', 'leave'),
     ('record/recorder.py', 'Recorder.point', 'enter'),
     ('record/recorder.py', 'exception_event', 'leave'),
@@ -197,10 +197,22 @@ def test_a_site_that_failed_is_out_of_the_process_and_the_others_go_on(tmp_path:
 @pytest.mark.parametrize('where', ['argument', 'environment', 'exception', 'prompt'])
 def test_secrets_of_the_program_are_in_nothing_we_write(tmp_path: Path, where: str) -> None:
     main = {
-        'argument': 'import sys, work\nwork.task(1)',
+        'argument': 'import work\nwork.task(1)',
         'environment': 'import work\nwork.task(1)',
-        'exception': f'import work\ntry:\n    work.outer(int, "{TOKEN}")\nexcept ValueError:\n    pass\nwork.outer(int, "{TOKEN}")',
-        'prompt': f'import work\nwork.outer(len, "{TOKEN}")\nwork.task(["{TOKEN}"])\nwork.log({{"{TOKEN}": 1.0, "loss": "{TOKEN}"}}, 1)',
+        'exception': f"""
+            import work
+            try:
+                work.outer(int, "{TOKEN}")
+            except ValueError:
+                work.task(1)
+            work.outer(int, "{TOKEN}")
+        """,
+        'prompt': f"""
+            import work
+            work.outer(len, "{TOKEN}")
+            work.task(["{TOKEN}"])
+            work.log({{"{TOKEN}": 1.0, "loss": "{TOKEN}"}}, 1)
+        """,
     }[where]
     program = Program(tmp_path, {'work.py': FILES['work.py'], 'main.py': main})
     rules = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that switch all the time, signal handlers that record inside our own code: all spans, all ids, no deadlock."""
+"""Threads that switch all the time, and handlers that record inside our own code: all spans, all ids, no deadlock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# pyright: reportCallIssue=false, reportAttributeAccessIssue=false, reportArgumentType=false, reportOptionalMemberAccess=false, reportMissingImports=false
 """Asks Python's own tools about every kind in `gallery`, and prints their answers. Run with and without the agent."""
 
 import asyncio
@@ -39,7 +40,14 @@ def code_facts(found):
     if code is None:
         return None
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return [code.co_name, code.co_filename, code.co_firstlineno, code.co_argcount, code.co_posonlyargcount, list(names)] + [
+    return [
+        code.co_name,
+        code.co_filename,
+        code.co_firstlineno,
+        code.co_argcount,
+        code.co_posonlyargcount,
+        list(names),
+    ] + [
         code.co_freevars,
         code.co_flags & ~0x50,
         code.co_cellvars == () or None,
@@ -53,7 +61,11 @@ def wraps(found):
     def outer(*args, **kwargs):
         return found(*args, **kwargs)
 
-    return [str(inspect.signature(outer)), outer.__name__ if hasattr(found, '__name__') else None, str(inspect.unwrap(outer))[:20]]
+    return [
+        str(inspect.signature(outer)),
+        outer.__name__ if hasattr(found, '__name__') else None,
+        str(inspect.unwrap(outer))[:20],
+    ]
 
 
 def copied(found):
@@ -129,7 +141,12 @@ def behave():
     with g.manager(1) as entered, g.ManagerClass(2) as block:
         pass
     results = {
-        'function': [g.function(1), g.function(b='c', a=2), wrong(lambda: g.function()), wrong(lambda: g.function(1, 2, 3))],
+        'function': [
+            g.function(1),
+            g.function(b='c', a=2),
+            wrong(lambda: g.function()),
+            wrong(lambda: g.function(1, 2, 3)),
+        ],
         'all kinds of parameters': [g.many(1, c=3), g.many(1, 2, 3, 4, c=5, d=6, e=7), wrong(lambda: g.many(a=1, c=1))],
         'keyword-only': [g.keywords(first=1), wrong(lambda: g.keywords(1))],
         'no parameters': [g.none(), wrong(lambda: g.none(1))],

@@ -39,7 +39,7 @@ def none() -> None:
 
 def generator(n: int) -> Iterator[int]:
     """Yields."""
-    for i in range(n):
+    for i in range(n):  # noqa: UP028
         yield i
 
 

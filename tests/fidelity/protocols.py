@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# pyright: reportAttributeAccessIssue=false, reportMissingImports=false
 """Drives generators, async generators and coroutines through random scripts and prints every outcome.
 
 Seeded, so that it prints the same with and without the agent wherever the two behave alike.
@@ -50,7 +51,7 @@ def converts(n):
     except KeyError as error:
         raise Odd('from key') from error
     except ValueError:
-        raise Odd('in value')
+        raise Odd('in value')  # noqa: B904  (its context is looked at)
     yield n + 1
     raise StopIteration('never')
 
@@ -116,7 +117,7 @@ async def a_converts(n):
     except KeyError as error:
         raise Odd('from key') from error
     except ValueError:
-        raise Odd('in value')
+        raise Odd('in value')  # noqa: B904  (its context is looked at)
     except asyncio.CancelledError:
         raise
     yield n + 1
@@ -133,7 +134,9 @@ ASYNC = [a_echo, a_stubborn, a_converts, a_empty]
 
 
 def thrown(rng):
-    kind = rng.choice([ValueError, KeyError, Odd, GeneratorExit, StopIteration, StopAsyncIteration, KeyboardInterrupt, None])
+    kind = rng.choice(
+        [ValueError, KeyError, Odd, GeneratorExit, StopIteration, StopAsyncIteration, KeyboardInterrupt, None]
+    )
     return ValueError if kind is None else kind('thrown')
 
 
@@ -200,7 +203,9 @@ async def elsewhere(rng):
 
 async def unfinished(log):
     """What is left open when the loop ends: closed by asyncio, one generator at a time."""
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: log.append(str(context.get('message')).partition(' at ')[0]))
+    asyncio.get_running_loop().set_exception_handler(
+        lambda loop, context: log.append(str(context.get('message')).partition(' at ')[0])
+    )
     kept = [a_echo(3), a_echo(2), a_stubborn(2)]
     for made in kept:
         log.append(await made.__anext__())

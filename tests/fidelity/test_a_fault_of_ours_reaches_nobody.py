@@ -5,7 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.program import Program, every_python, function, interval, label, logger, metric, python, resource, timer
+from tests.helpers.program import (
+    Program,
+    every_python,
+    function,
+    interval,
+    label,
+    logger,
+    metric,
+    python,
+    resource,
+    timer,
+)
 
 MODULE = """
     import asyncio, contextlib
@@ -49,7 +60,12 @@ MAIN = """
 """
 RULES = [
     resource('c', 'm:Config.__init__', ('.', ('self',), 'telemetry'), model=('.', ('self',), 'model')),
-    function('f', 'm:f', attributes={'n': ('+', ('arg', 'n'), ('frame', 'step')), 'r': ('result',)}, name=('fmt', (('arg', 'n'),))),
+    function(
+        'f',
+        'm:f',
+        attributes={'n': ('+', ('arg', 'n'), ('frame', 'step')), 'r': ('result',)},
+        name=('fmt', (('arg', 'n'),)),
+    ),
     *[function(name, f'm:{name}', attributes={'n': ('arg', 'n')}) for name in ('gen', 'co', 'a_gen')],
     *[function(name, f'm:{name}') for name in ('fails', 'Block')],
     timer('t', ['m:Timer.time'], [('m:Timer.start', 'Timer.stop')], {'a': label('a')}),
@@ -106,7 +122,9 @@ PLANT = """
 SILENT = ('recorder, report', 'journal, put', 'journal, segment', 'fault')
 
 
-@pytest.mark.parametrize('error', ['RuntimeError("planted secret")', 'RecursionError()', 'MemoryError()', 'AttributeError("x")'])
+@pytest.mark.parametrize(
+    'error', ['RuntimeError("planted secret")', 'RecursionError()', 'MemoryError()', 'AttributeError("x")']
+)
 @pytest.mark.parametrize('part', FAULTS)
 def test_a_planted_exception(tmp_path: Path, part: str, error: str) -> None:
     plant(tmp_path, part, error, '3.11')

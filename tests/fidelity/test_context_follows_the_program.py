@@ -60,7 +60,18 @@ MODULE = """
             if id(kept[-1]) == address: break
         raise kept[-1]
 """
-NAMES = ['leaf', 'outer', 'a_leaf', 'a_outer', 'gen', 'gen_with_block', 'a_gen_with_block', 'fails', 'a_fails', 'through']
+NAMES = [
+    'leaf',
+    'outer',
+    'a_leaf',
+    'a_outer',
+    'gen',
+    'gen_with_block',
+    'a_gen_with_block',
+    'fails',
+    'a_fails',
+    'through',
+]
 NAMES += ['swallows', 'retries']
 RULES = [function(f'{i:02}', f'm:{name}', name=name) for i, name in enumerate(NAMES)]
 RULES.append(timer('t', ['m:Timer.time'], labels={'block': label('block'), 'around': label('around')}))
@@ -269,7 +280,8 @@ def test_the_tree_of_spans_is_that_of_the_calls(tmp_path: Path, version: str, ca
 def test_an_exception_is_told_once_and_only_by_type_and_place(tmp_path: Path, version: str) -> None:
     source = """
         import asyncio, m
-        for job in (lambda: m.through(ValueError('secret')), m.retries, lambda: asyncio.run(m.a_outer(m.a_fails, OSError('secret')))):
+        later = lambda: asyncio.run(m.a_outer(m.a_fails, OSError('secret')))
+        for job in (lambda: m.through(ValueError('secret')), m.retries, later):
             try: job()
             except Exception: pass
     """

@@ -68,7 +68,12 @@ NAMED = ('plain', 'circle_a', 'circle_b', 'space.inner', 'package', 'package.ear
 NAMED += ('broken', 'needs', 'unparsable', 'warns', 'renamed', 'zipped', 'missing', 'package.missing')
 RULES = [function(name, f'{name}:f') for name in NAMED]
 RULES += [function('lazy.run', 'lazy.model:Model.run'), function('replaced', 'replaced:Instead.f')]
-RULES += [function('reexports', 'reexports:f'), function('moved', 'moved:C.D.f'), function('lazy', 'lazy:f'), function('space', 'space:f')]
+RULES += [
+    function('reexports', 'reexports:f'),
+    function('moved', 'moved:C.D.f'),
+    function('lazy', 'lazy:f'),
+    function('space', 'space:f'),
+]
 
 # Scenario: source, and the spans it leaves.
 SCENARIOS = {
@@ -117,15 +122,25 @@ SCENARIOS = {
         ['zipped'],
     ),
     'namespace package': ('import space.inner, space; print(space.inner.f(), space.__spec__)', ['space.inner']),
-    'package': ('import package; print(package.f(), package.early.f(), package.__spec__)', ['package', 'package.early']),
-    'child first': ('from package.early import f; import package as p; print(f(), p.f())', ['package.early', 'package']),
+    'package': (
+        'import package; print(package.f(), package.early.f(), package.__spec__)',
+        ['package', 'package.early'],
+    ),
+    'child first': (
+        'from package.early import f; import package as p; print(f(), p.f())',
+        ['package.early', 'package'],
+    ),
     'resources': (
         'import importlib.resources as r, pkgutil; print(r.files("package").joinpath("data.txt").read_text());'
-        'print(pkgutil.get_data("package", "data.txt"), [m.name for m in pkgutil.walk_packages(["package"], "package.")]);'
+        'print(pkgutil.get_data("package", "data.txt"));'
+        'print([m.name for m in pkgutil.walk_packages(["package"], "package.")]);'
         'print(type(__import__("package").__spec__.loader.get_resource_reader("package")).__name__)',
         [],
     ),
-    'thread in import': ('import threaded; print(threaded.f(), threaded.inner.f())', ['threaded.inner', 'threaded', 'threaded.inner']),
+    'thread in import': (
+        'import threaded; print(threaded.f(), threaded.inner.f())',
+        ['threaded.inner', 'threaded', 'threaded.inner'],
+    ),
     'replaces itself': ('import replaced; print(replaced.f(), type(replaced).__name__)', ['replaced']),
     'renames itself': ('import renamed; print(renamed.f())', ['renamed']),
     'instance path': ('import moved; print(moved.d.f())', ['moved']),
@@ -139,7 +154,8 @@ SCENARIOS = {
                     __import__(name)
                 except Exception as error:
                     traceback.print_exc()
-                    print(type(error), error, getattr(error, 'name', None), name in sys.modules, hasattr(package, 'missing'))
+                    print(type(error), error, getattr(error, 'name', None))
+                    print(name in sys.modules, hasattr(package, 'missing'))
         """,
         [],
     ),
@@ -156,7 +172,7 @@ SCENARIOS = {
             print(spec, spec == fresh, isinstance(spec.loader, importlib.machinery.SourceFileLoader), spec.has_location)
             print(spec.loader.get_source('plain') == open('plain.py').read(), spec.loader.get_filename('plain'))
             print(spec.loader.is_package('plain'), spec.loader.path, spec.cached, spec.loader == fresh.loader)
-            print(copy.copy(spec.loader).name, hash(spec.loader) == hash(fresh.loader), len({spec.loader, fresh.loader}))
+            print(copy.copy(spec.loader).name, len({spec.loader, fresh.loader}))
             import package
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
@@ -164,7 +180,10 @@ SCENARIOS = {
         """,
         ['plain'],
     ),
-    'run_module': ('import runpy; print(sorted(runpy.run_module("plain", run_name="x"))); import plain; plain.f()', ['plain']),
+    'run_module': (
+        'import runpy; print(sorted(runpy.run_module("plain", run_name="x"))); import plain; plain.f()',
+        ['plain'],
+    ),
     'finder put in front and taken out': (
         """
         import sys
@@ -294,7 +313,10 @@ def test_pytest_rewrites_the_assertions_of_a_named_module(tmp_path: Path) -> Non
     files = {
         'conftest.py': 'import pytest; pytest.register_assert_rewrite("checked")',
         'checked.py': 'def check(a, b): assert a == b, "told"\ndef bare(a, b): assert a == b',
-        'test_it.py': 'import checked, package\ndef test_it():\n    package.f()\n    checked.check(1, 1)\n    checked.bare([1], [2])',
+        'test_it.py': (
+            'import checked, package\n'
+            'def test_it():\n    package.f()\n    checked.check(1, 1)\n    checked.bare([1], [2])'
+        ),
     }
     program = Program(tmp_path, FILES | files)
     command = ('-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-p', 'no:randomly', 'test_it.py')

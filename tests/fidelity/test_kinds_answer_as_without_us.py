@@ -4,13 +4,13 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.fidelity.gallery import TARGETS
 from tests.helpers.program import Program, every_python, function, python
 
 HERE = Path(__file__).parent
-RULES = [function(f'{number:02}', f'gallery:{name}', name=kind) for number, (kind, (_, name)) in enumerate(TARGETS.items())]
+RULES = [
+    function(f'{number:02}', f'gallery:{name}', name=kind) for number, (kind, (_, name)) in enumerate(TARGETS.items())
+]
 RULES.append(function('base', 'gallery:Base.overridden', name='override that calls super'))
 
 
@@ -20,9 +20,7 @@ def program(folder: Path) -> Program:
 
 
 @every_python
-def test_every_kind_answers_and_behaves_as_without_us(
-    tmp_path: Path, version: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_kind_answers_and_behaves_as_without_us(tmp_path: Path, version: str) -> None:
     made = program(tmp_path)
     plain = made.plain('answers.py', python=python(version))
     traced = made.traced(RULES, 'answers.py', python=python(version))
@@ -30,8 +28,7 @@ def test_every_kind_answers_and_behaves_as_without_us(
     expected, found = json.loads(plain.stdout), json.loads(traced.stdout)
     assert found['behaviour'] == expected['behaviour']
     differing = {key for key, answer in expected['answers'].items() if found['answers'][key] != answer}
-    with capsys.disabled():
-        print('\n' + table(version, expected['answers'], differing))
+    print('\n' + table(version, expected['answers'], differing))  # `pytest -s` shows it
     assert {key: (found['answers'][key], expected['answers'][key]) for key in differing} == {}
     missing = traced.journal.reports('missing') + traced.journal.reports('fault')
     assert missing == []

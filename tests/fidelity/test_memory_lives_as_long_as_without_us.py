@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments, results and callers' locals die when they would without us; what differs is listed here and in the limits."""
+"""Arguments, results and callers' locals die when they would without us; limits.md lists what differs."""
 
 import json
 from pathlib import Path
@@ -110,12 +110,15 @@ MAIN = """
     h = m.Holder()
     results = {
         'positional': m.positional(B()), 'several': m.several(1, B(), 2), 'defaults': m.defaults(B()),
-        'keyword': m.keyword(x=B()), 'mixed': m.mixed(1, 2, x=B()), 'in_list': m.in_list([B()]), 'method': h.method(B()),
+        'keyword': m.keyword(x=B()), 'mixed': m.mixed(1, 2, x=B()),
+        'in_list': m.in_list([B()]), 'method': h.method(B()),
         'classmethod': h.of_class(B()), 'closure': m.closure(B()), 'instance': m.Holder().instance(),
         'coroutine': asyncio.run(m.coroutine(B())), 'generator': next(m.generator(B())),
         'async_generator': asyncio.run(first(m.async_generator(B()))),
-        'rest': m.rest(B()), 'beside_rest': m.beside_rest(B()), 'extra': m.extra(x=B()), 'beside_extra': m.beside_extra(B()),
-        'result_attribute': m.result_attribute(B()), 'argument_and_result_attribute': m.argument_and_result_attribute(B()),
+        'rest': m.rest(B()), 'beside_rest': m.beside_rest(B()), 'extra': m.extra(x=B()),
+        'beside_extra': m.beside_extra(B()),
+        'result_attribute': m.result_attribute(B()),
+        'argument_and_result_attribute': m.argument_and_result_attribute(B()),
         'frame_attribute': m.frame_attribute(B()), 'started': m.started(B()),
     }
     made = m.yields(); ref = weakref.ref(next(made)); results['yielded'] = ref() is None
@@ -126,11 +129,22 @@ MAIN = """
         except ValueError: pass
         del x
         return ref() is None
-    results['after the call'] = [after(m.positional), after(m.raises), after(m.returns), after(m.rest), after(m.started)]
+    results['after the call'] = [after(f) for f in (m.positional, m.raises, m.returns, m.rest, m.started)]
     results['after the call'].append(after(lambda x: m.argument_and_result_attribute(x)))
     print(json.dumps(results))
 """
-NAMES = ['positional', 'several', 'defaults', 'keyword', 'mixed', 'in_list', 'rest', 'beside_rest', 'extra', 'beside_extra']
+NAMES = [
+    'positional',
+    'several',
+    'defaults',
+    'keyword',
+    'mixed',
+    'in_list',
+    'rest',
+    'beside_rest',
+    'extra',
+    'beside_extra',
+]
 NAMES += ['generator', 'coroutine', 'async_generator', 'Holder.method', 'Holder.instance', 'Holder.of_class', 'closure']
 NAMES += ['yields', 'async_yields', 'raises', 'returns']
 RULES = [function(f'{i:02}', f'm:{name}', attributes={'one': const(1)}) for i, name in enumerate(NAMES)]
@@ -248,7 +262,7 @@ def test_reading_a_callers_local_leaves_no_trace(tmp_path: Path, version: str) -
     traced = program.traced(rules, python=python(version))
     assert traced.visible() == plain.visible()
     assert plain.stdout.startswith('True True ')
-    # `absent` has no such local: the module's is meant, as it would be in its source; `unbound` has one without a value.
+    # `absent` has no such local: the module's is meant, as in its source. `unbound` has one, without a value.
     steps = [span.attributes.get('step') for span in traced.journal.spans]
     kept = [5, 6] if version >= '3.13' else [None, None]  # callers of `locals()` are left alone
     assert steps == [10, 3, 4, *kept, 7, 8, 0, None, 12, 13]
@@ -295,7 +309,9 @@ DEEP = """
 
 
 @every_python
-@pytest.mark.parametrize('variant', [{}, {'budget': 5}, {'only_from': ('nowhere',)}], ids=['recorded', 'over budget', 'filtered'])
+@pytest.mark.parametrize(
+    'variant', [{}, {'budget': 5}, {'only_from': ('nowhere',)}], ids=['recorded', 'over budget', 'filtered']
+)
 def test_recursion_keeps_most_of_its_depth(tmp_path: Path, version: str, variant: dict[str, object]) -> None:
     names = ['down', 'C.down', 'ping', 'pong', 'closure', 'keywords', 'tree', 'fact', 'leaf']
     rules = [function(f'{i:02}', f'm:{name}', name=name, **variant) for i, name in enumerate(names)]

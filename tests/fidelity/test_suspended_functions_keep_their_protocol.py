@@ -19,7 +19,9 @@ def test_random_scripts_of_calls_have_the_outcomes_they_have_without_us(tmp_path
     pairs = zip(plain.stdout.splitlines(), traced.stdout.splitlines(), strict=True)
     assert [pair for pair in pairs if pair[0] != pair[1]] == []
     complaints = [[line for line in run.stderr.splitlines() if line[:1] not in (' ', 'T')] for run in (plain, traced)]
-    assert [line.partition(' at ')[0] for line in complaints[1]] == [line.partition(' at ')[0] for line in complaints[0]]
+    assert [line.partition(' at ')[0] for line in complaints[1]] == [
+        line.partition(' at ')[0] for line in complaints[0]
+    ]
     assert traced.journal.reports('fault') == []
     spans = traced.journal.spans
     assert {span.name for span in spans} >= set(NAMES)

@@ -36,7 +36,18 @@ MODULE = """
     class Local:
         def method(self, k=1, *, j=2): return k + j
 """
-NAMES = ['Resource.close', 'Resource.__del__', 'Resource.gen', 'Resource.block', 'leaf', 'a_leaf', 'gen', 'a_gen', 'block', 'closure']
+NAMES = [
+    'Resource.close',
+    'Resource.__del__',
+    'Resource.gen',
+    'Resource.block',
+    'leaf',
+    'a_leaf',
+    'gen',
+    'a_gen',
+    'block',
+    'closure',
+]
 NAMES += ['Local.method']
 RULES = [function(f'{i:02}', f'm:{name}', name=name) for i, name in enumerate(NAMES)]
 
@@ -107,7 +118,8 @@ USE = """
         return await made['a_leaf'](), [i async for i in made['a_gen']()]
     def run():
         with made['block'](): pass
-        print(made['leaf'](), list(made['gen']()), asyncio.run(all_async()), made['bound'](4, j=5), made['Local']().method(1))
+        print(made['leaf'](), list(made['gen']()), asyncio.run(all_async()), end=' ')
+        print(made['bound'](4, j=5), made['Local']().method(1))
         if 'closure' in made: print(made['closure'](4))
     run()
     print('lens_auto' in sys.modules)

@@ -93,7 +93,9 @@ NAMES += ['late:Net.extra', 'late:script_me', 'late:Scripted.forward', 'late:no_
 RULES = [function(f'{i:02}', name, name=name, attributes={'one': const(1)}) for i, name in enumerate(NAMES)]
 
 
-@pytest.mark.parametrize('order', [('import m', 'import torch'), ('import torch', 'import m')], ids=['before torch', 'after torch'])
+@pytest.mark.parametrize(
+    'order', [('import m', 'import torch'), ('import torch', 'import m')], ids=['before torch', 'after torch']
+)
 def test_a_wrapped_function_compiles_in_one_graph_and_records_nothing_while_it_does(
     tmp_path: Path, order: tuple[str, str]
 ) -> None:
@@ -123,7 +125,11 @@ def test_torch_that_is_being_imported_when_we_wake_is_asked_all_the_same(tmp_pat
         print(torch.compile(f, fullgraph=True, backend='eager')(torch.ones(1)).tolist())
     """
     program = Program(tmp_path, {'m.py': MODULE, 'main.py': source})
-    rules = [function('p', 'm:plain'), function('q', 'torch.version:nothing'), function('r', 'torch.serialization:nothing')]
+    rules = [
+        function('p', 'm:plain'),
+        function('q', 'torch.version:nothing'),
+        function('r', 'torch.serialization:nothing'),
+    ]
     traced = program.traced(rules, python=sys.executable)
     assert (traced.stderr, traced.code) == ('', 0)
     assert traced.journal.spans == []

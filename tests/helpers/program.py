@@ -182,7 +182,7 @@ class Program:
 
     def environment(self, rules: Iterable[dict[str, Any]] | dict[str, Any], modules: str = '') -> dict[str, str]:
         """What the launcher would set; the spool is emptied."""
-        made = rules if isinstance(rules, dict) else plan_of(rules)
+        made: dict[str, Any] = rules if isinstance(rules, dict) else plan_of(rules)  # pyright: ignore[reportAssignmentType]
         data = plan.dump(made)
         path = self.folder / 'plan'
         path.write_bytes(data)

@@ -86,3 +86,21 @@ def test_where_python_ignores_the_path_we_are_not_reached(tmp_path: Path, versio
     assert traced.processes == []
     if flags != '-S':  # the path itself is inherited, then
         assert traced.visible() == program.plain(flags, 'main.py', python=python(version)).visible()
+
+
+@pytest.mark.parametrize('version', ['3.10', '3.12', '3.13'])
+def test_modules_that_a_pth_file_imported_before_us_are_patched_when_another_wakes_us(
+    tmp_path: Path, version: str
+) -> None:
+    files = {
+        'early.py': 'def f(): return 1',
+        'late.py': 'def f(): return 2',
+        'main.py': 'import early, late; early.f(); late.f()',
+    }
+    program = Program(tmp_path, files)
+    folder = tmp_path / 'base' / 'lib' / f'python{version}' / 'site-packages'
+    folder.mkdir(parents=True)
+    (folder / 'some.pth').write_text('import early\n')
+    rules = [function('early', 'early:f'), function('late', 'late:f')]
+    traced = program.traced(rules, python=python(version), PYTHONUSERBASE=str(tmp_path / 'base'))
+    assert traced.journal.names() == ['early', 'late']

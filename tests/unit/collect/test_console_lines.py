@@ -10,7 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from lens_auto.collect.console import Console, moment
+from lens_auto.collect.console import Console
+from lens_auto.record.line import moment
 from tests.unit.collect.journals import MS, Lab
 
 ISO = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z')

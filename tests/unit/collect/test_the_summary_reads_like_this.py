@@ -17,7 +17,7 @@ from lens_auto.collect.run import Run
 from lens_auto.collect.snapshot import fill
 from lens_auto.collect.summary import render, render_part
 from lens_auto.collect.tail import Tail
-from lens_auto.collect.totals import ProcessRow, RuleRow, Totals, merge
+from lens_auto.collect.totals import ProcessRow, RuleRow, Totals, filled, merge
 
 MS = 1_000_000
 PLAIN = Look(width=100, color=False, unicode=False)
@@ -117,6 +117,14 @@ folder  lens-runs/grpo-41
     )
 
 
+def test_a_run_without_rules_is_told_where_they_come_from() -> None:
+    text = render(Totals(run_id='x', folder='lens-runs/x', complete=True), PLAIN)
+    assert 'no rule file is active' in text
+    assert '--rules' in text and 'docs/writing_rules.md' in text
+    traces_off = Totals(settings={'traces_enabled': [False, 'LENS_TRACES_ENABLED=0']}, rules=[RuleRow('a')])
+    assert 'traces_enabled is off: LENS_TRACES_ENABLED=0' in render(traces_off, PLAIN)
+
+
 def test_ranks_that_work_apart_and_one_that_is_slow() -> None:
     story = Story()
     for rank, slow in ((0, 1.0), (1, 1.02), (2, 1.5), (3, 1.0)):
@@ -150,16 +158,20 @@ folder  lens-runs/grpo-41
 def test_nothing_recorded_is_said_aloud_with_the_reasons() -> None:
     totals = Totals(run_id='x', folder='lens-runs/x', ended_ns=2 * MS, exit_code=1, complete=True)
     totals.processes = [
-        ProcessRow('node', 1, 1, outcome='armed', command='train.py'),
-        ProcessRow('node', 2, 1, outcome='stood_down', reason='Python 3.7 is not supported', command='old.py'),
+        filled(ProcessRow('node', 1, 1), {'outcome': 'armed', 'command': 'train.py'}),
+        filled(
+            ProcessRow('node', 2, 1),
+            {'outcome': 'stood_down', 'reason': 'Python 3.7 is not supported', 'command': 'old.py'},
+        ),
     ]
     totals.rules = [
-        RuleRow('a', 'function', 'job', 'rl.grpo.job', missing={'trl 0.9 has no `GRPOTrainer.train`': 1}),
-        RuleRow('b', 'function', 'step', 'rl.grpo.step'),
-        RuleRow('c', 'function', 'step', 'rl.evaluate', processes=1),
+        filled(RuleRow('a', 'function', 'job', 'rl.grpo.job'), {'missing': {'trl 0.9 has no `GRPOTrainer.train`': 1}}),
+        filled(RuleRow('b', 'function', 'step', 'rl.grpo.step'), {'targets': ['trl.grpo:step', 'trl.new:step']}),
+        filled(RuleRow('c', 'function', 'step', 'rl.evaluate'), {'processes': 1}),
         RuleRow('d', 'function', 'refit', 'rl.refit', on=False),
-        RuleRow('e', 'function', 'step', 'rl.verl.step', '/opt/rules/verl.yaml:3'),
+        filled(RuleRow('e', 'function', 'step', 'rl.verl.step', '/opt/rules/verl.yaml:3'), {'targets': ['verl.t:fit']}),
     ]
+    totals.settings = {'export_strategy': ['single_rank', 'LENS_EXPORT_STRATEGY=single_rank'], 'enabled': [True, '']}
     assert (
         render(totals, PLAIN)
         == """\
@@ -167,11 +179,13 @@ lens-auto  run x  2.00 ms  exit 1
 
 0 spans recorded
   old.py 2 stood down: Python 3.7 is not supported
+  only the ranks of export_strategy single_rank record: LENS_EXPORT_STRATEGY=single_rank
   1 rule matched, but what they hook was never called:
     rl.evaluate
   matched nothing (trl 0.9 has no `GRPOTrainer.train`): rl.grpo.job
-  matched nothing (its module was never imported): rl.grpo.step
-  no module was imported that these rule files name: verl.yaml (1 rule)
+  matched nothing (no process imported trl.grpo, trl.new): rl.grpo.step
+  verl.yaml (1 rule): no process imported verl.t
+  not selected (span group refit): rl.refit
 
 0 spans from 0 of 1 process
 folder  lens-runs/x
@@ -235,9 +249,12 @@ def test_a_checkpoint_in_the_middle_changes_nothing() -> None:
     story.intake = Intake(story.run, {}, {}, prints=False)
     story.intake.load(kept)
     again = story.totals()
-    key = lambda row: row.path  # noqa: E731
-    assert sorted(again.spans, key=key) == sorted(told.spans, key=key)
-    assert (again.metrics, again.rules, again.counts) == (told.metrics, told.rules, told.counts)
+    was, now = told.to_json(), again.to_json()
+    for plain in (was, now):
+        plain['spans'].sort(key=lambda row: row['path'])
+    assert [now[name] for name in ('spans', 'metrics', 'rules', 'counts')] == [
+        was[name] for name in ('spans', 'metrics', 'rules', 'counts')
+    ]
 
 
 def test_a_table_of_many_names_stays_a_table() -> None:
@@ -270,7 +287,8 @@ def test_bold_and_boxes_are_for_terminals_that_have_them() -> None:
     try:
         assert look_of(inner, {'TERM': 'xterm'}, 'utf-8').color
         assert not look_of(inner, {'TERM': 'xterm', 'NO_COLOR': '1'}, 'utf-8').color
-        assert look_of(writer, {'TERM': 'xterm'}, 'utf-8') == Look(100, False, True)
+        piped = look_of(writer, {'TERM': 'xterm'}, 'utf-8')
+        assert (piped.width, piped.color, piped.unicode) == (100, False, True)
         assert not look_of(writer, {}, 'ascii').unicode
     finally:
         for fd in (outer, inner, reader, writer):

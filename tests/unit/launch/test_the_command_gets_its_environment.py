@@ -33,7 +33,7 @@ def test_everything_of_ours_is_there_and_everything_of_the_users_is_as_it_was(be
     assert added['LENS_ENABLED'] == '1'
     assert added['LENS_HOME'] == str(REPOSITORY / 'lens_auto')
     assert 'torch' in added['LENS_MODULES'].split(',')
-    assert path.startswith(bench.env['XDG_CACHE_HOME']) and len(digest) == 64
+    assert path == f'{added["LENS_SPOOL"]}/plan' and len(digest) == 64
     assert added['LENS_SPOOL'].startswith(bench.env['LENS_SPOOL'])
     assert added['LENS_RUN_ID'] == bench.runs()[0].name
     assert [len(part) for part in added['LENS_RUN_ROOT'].split('-')] == [32, 16]
@@ -63,7 +63,7 @@ def test_nested_launchers_change_nothing(bench: Bench) -> None:
     nested = environ(bench, *bench.launcher(*bench.launcher(*show)))
 
     differ = {name for name in once if once[name] != nested.get(name)} | (nested.keys() - once.keys())
-    assert differ == {'LENS_RUN_ID', 'LENS_RUN_ROOT', 'LENS_SPOOL', 'LENS_LAUNCHER_PID'}
+    assert differ == {'LENS_RUN_ID', 'LENS_RUN_ROOT', 'LENS_SPOOL', 'LENS_PLAN_REF', 'LENS_LAUNCHER_PID'}
     assert len(bench.runs()) == 2
 
 

@@ -33,7 +33,13 @@ MODULE = """
         with Timer().time('b'): pass
 """
 RULES = [
-    resource('c', 'm:Config.__init__', ('.', ('self',), 'telemetry'), model=('.', ('self',), 'model'), batch=('.', ('.', ('self',), 'sizes'), 'batch')),
+    resource(
+        'c',
+        'm:Config.__init__',
+        ('.', ('self',), 'telemetry'),
+        model=('.', ('self',), 'model'),
+        batch=('.', ('.', ('self',), 'sizes'), 'batch'),
+    ),
     resource('d', 'm:load', ('.', ('result',), 'telemetry'), model=('.', ('result',), 'model')),
     function('a', 'm:a', group='a'),
     function('b', 'm:b', group='b'),
@@ -79,9 +85,12 @@ def test_a_telemetry_block_patches_and_unpatches_in_place(tmp_path: Path, block:
 
 
 def test_a_process_that_is_off_can_be_switched_on(tmp_path: Path) -> None:
-    source = 'import m, os\nm.all()\nm.Config({"enabled": True, "span_groups": "all"})\nm.all()\nprint(os.environ["LENS_SPAN_GROUPS"])'
+    source = 'import m, os\nm.all()\nm.Config({"enabled": True, "span_groups": "all"})\nm.all()\n'
+    source += 'print(os.environ["LENS_SPAN_GROUPS"])'
     program = Program(tmp_path, {'m.py': MODULE, 'main.py': source})
-    traced = program.traced(plan_of(RULES, 'ab'), LENS_ENABLED='1', LENS_SPAN_GROUPS='default', LENS_PROVISIONAL=PROVISIONAL)
+    traced = program.traced(
+        plan_of(RULES, 'ab'), LENS_ENABLED='1', LENS_SPAN_GROUPS='default', LENS_PROVISIONAL=PROVISIONAL
+    )
     assert traced.journal.names() == BOTH_ON
     assert traced.stdout == 'all\n'  # children of this process get the settings as they are now
     assert traced.journal.reports('settings') == [{'span_groups': 'all'}]
@@ -109,7 +118,12 @@ def test_a_rank_that_does_not_export_is_left_alone(tmp_path: Path, ranks: dict[s
 
 def test_a_file_applies_where_its_framework_is_installed(tmp_path: Path) -> None:
     program = Program(tmp_path, {'m.py': MODULE, 'main.py': 'import m\nm.all()', 'framework.py': ''})
-    for module, version, expected in (('framework', None, ['a']), ('absent', None, []), ('pip', '>=1', ['a']), ('pip', '<1', [])):
+    for module, version, expected in (
+        ('framework', None, ['a']),
+        ('absent', None, []),
+        ('pip', '>=1', ['a']),
+        ('pip', '<1', []),
+    ):
         plan = plan_of([function('a', 'm:a')], when={'module': module, 'version': version})
         traced = program.traced(plan)
         assert (traced.journal.names(), traced.code) == (expected, 0), (module, version)

@@ -36,8 +36,10 @@ class OnADevice:
     def _wait(self, *_: Any) -> Any:
         raise AssertionError('waited for the device')
 
-    __array__ = __float__ = __int__ = __bool__ = __str__ = __lt__ = __gt__ = __add__ = __radd__ = __round__ = __index__ = _wait
-    __eq__ = __hash__ = __iter__ = _wait  # type: ignore[assignment]
+    __array__ = __float__ = __int__ = __bool__ = __str__ = __lt__ = __gt__ = __add__ = __radd__ = __round__ = (
+        __index__
+    ) = _wait
+    __eq__ = __hash__ = __iter__ = _wait
 
 
 class Bare:
@@ -138,16 +140,39 @@ READS: dict[str, Any] = {
 }
 
 REFUSES = [
-    *('arg.x.missing', 'arg.x.conf.items', 'arg.x.items[9]', 'arg.x.none.deep', 'arg.x.items', 'arg.x.conf', 'arg.x.none'),
+    *(
+        'arg.x.missing',
+        'arg.x.conf.items',
+        'arg.x.items[9]',
+        'arg.x.none.deep',
+        'arg.x.items',
+        'arg.x.conf',
+        'arg.x.none',
+    ),
     *('arg.x.mode', 'arg.x.huge', 'arg.x.cpus', 'arg.x.np1', 'str(arg.x.words)', 'str(arg.x.conf)', 'str(arg.x.cpus)'),
     *('total(arg.x.words)', 'arg.x.t + 1', 'len(arg.x.n)', 'env.LENS_TEST_ABSENT'),
 ]
 ON_A_DEVICE = [
     f.format(name)
     for name in ('dev', 'sub', 'jax', 'bare')
-    for f in ('arg.x.{}', 'float(arg.x.{})', 'int(arg.x.{})', 'round(arg.x.{})', 'max(arg.x.{}, 1)', 'not arg.x.{}', 'arg.x.{} or 1')
+    for f in (
+        'arg.x.{}',
+        'float(arg.x.{})',
+        'int(arg.x.{})',
+        'round(arg.x.{})',
+        'max(arg.x.{}, 1)',
+        'not arg.x.{}',
+        'arg.x.{} or 1',
+    )
 ]
-ON_A_DEVICE += ['arg.x.dev + 1', 'arg.x.jax + 1', 'arg.x.jax == 1', 'str(arg.x.jax)', 'str(arg.x.dev)', 'total(arg.x.jax)']
+ON_A_DEVICE += [
+    'arg.x.dev + 1',
+    'arg.x.jax + 1',
+    'arg.x.jax == 1',
+    'str(arg.x.jax)',
+    'str(arg.x.dev)',
+    'total(arg.x.jax)',
+]
 ON_A_DEVICE += [f'{f}(arg.x.{name})' for f in ('min', 'max', 'total', 'mean') for name in ('devs', 'jaxes', 'bares')]
 
 
@@ -179,7 +204,16 @@ def test_never_waits_for_a_device(expression: str) -> None:
 
 @pytest.mark.parametrize(
     'expression',
-    ['arg.x.__class__', 'arg.__dict__', 'self.__init__', 'arg.x._private.__x__', 'open("f")', 'arg.x.f()', 'lambda: 1', '[i for i in arg.x]'],
+    [
+        'arg.x.__class__',
+        'arg.__dict__',
+        'self.__init__',
+        'arg.x._private.__x__',
+        'open("f")',
+        'arg.x.f()',
+        'lambda: 1',
+        '[i for i in arg.x]',
+    ],
 )
 def test_there_is_no_way_to_write_a_dunder_or_a_call(expression: str) -> None:
     with pytest.raises(ExpressionError):

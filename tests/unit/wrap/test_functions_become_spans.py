@@ -38,7 +38,14 @@ MODULE = """
 ALGO = {'algo': {'value': ('.', ('.', ('self',), 'cfg'), 'algo'), 'map': {'grpo': 'g'}, 'default': 'other'}}
 
 
-def traced(folder: Path, source: str, *rules: dict[str, object], groups: str = '', vars: object = None, **environ: str):
+def traced(
+    folder: Path,
+    source: str,
+    *rules: dict[str, object],
+    groups: tuple[str, ...] = (),
+    vars: object = None,
+    **environ: str,
+):
     program = Program(folder, {'m.py': MODULE, 'main.py': 'import m\n' + source})
     outcome = program.traced(plan_of(rules, groups, vars=vars or {}), **environ)
     assert outcome.visible() == program.plain().visible()
@@ -64,10 +71,20 @@ def test_attributes_are_read_from_arguments_result_frame_caller_and_environment(
     }
     source = 'def loop():\n    epoch = 4\n    m.Trainer().fit(3, 9, x="y")\nloop()'
     rule = function('f', 'm:Trainer.fit', attributes=attributes, group='g', bucket='productive')
-    journal = traced(tmp_path, source, rule, groups='g', RANK='2')
+    journal = traced(tmp_path, source, rule, groups=('g',), RANK='2')
     (span,) = journal.spans
     assert span.attributes == {
-        **{'steps': 3, 'batch': 4, 'extra': 'y', 'rest': 9, 'lr': 0.5, 'loss': 0.25, 'tokens': 2, 'epoch': 5, 'rank': '2'},
+        **{
+            'steps': 3,
+            'batch': 4,
+            'extra': 'y',
+            'rest': 9,
+            'lr': 0.5,
+            'loss': 0.25,
+            'tokens': 2,
+            'epoch': 5,
+            'rank': '2',
+        },
         **{'function': 'loop', 'module': '__main__', 'fixed': 'x' * 256, 'lens.group': 'g', 'rl.bucket': 'productive'},
     }
     assert journal.stats['f' * 12] == [1, 1, 0, span.duration, 0, 2]
@@ -77,7 +94,9 @@ def test_attributes_are_read_from_arguments_result_frame_caller_and_environment(
 
 def test_names_are_templates_over_variables(tmp_path: Path) -> None:
     name = ('fmt', (const('rl.'), ('var', 'algo'), const('.fit')))
-    journal = traced(tmp_path, 'm.Trainer().fit(1); m.Trainer("ppo").fit(1)', function('f', 'm:Trainer.fit', name=name), vars=ALGO)
+    journal = traced(
+        tmp_path, 'm.Trainer().fit(1); m.Trainer("ppo").fit(1)', function('f', 'm:Trainer.fit', name=name), vars=ALGO
+    )
     assert journal.names() == ['rl.g.fit', 'rl.other.fit']
 
 
@@ -89,7 +108,9 @@ def test_of_several_targets_the_first_that_is_there_is_patched(tmp_path: Path) -
 
 
 def test_a_budget_ends_the_spans_not_the_calls(tmp_path: Path) -> None:
-    journal = traced(tmp_path, 'for i in range(5): m.calls(m.run, i)', function('f', 'm:run', budget=2), function('c', 'm:calls'))
+    journal = traced(
+        tmp_path, 'for i in range(5): m.calls(m.run, i)', function('f', 'm:run', budget=2), function('c', 'm:calls')
+    )
     assert journal.tree() == 'c\n  f\nc\n  f\nc\nc\nc'
     assert journal.stats['f' * 12][:2] + [journal.stats['f' * 12][4]] == [5, 2, 3]
 
@@ -98,7 +119,9 @@ def test_only_from_names_the_modules_of_callers(tmp_path: Path) -> None:
     rules = [function('f', 'm:run', only_from=('m',)), function('g', 'm:alias', only_from=('__main__', 'x.*'))]
     journal = traced(tmp_path, 'm.run(1); m.calls(m.run, 2); m.calls(lambda: m.run(3))', rules[0])
     assert journal.names() == ['f']
-    assert traced(tmp_path / 'g', 'm.run(1); m.calls(m.run, 2); m.calls(lambda: m.run(3))', rules[1]).names() == ['g'] * 2
+    assert (
+        traced(tmp_path / 'g', 'm.run(1); m.calls(m.run, 2); m.calls(lambda: m.run(3))', rules[1]).names() == ['g'] * 2
+    )
 
 
 def test_a_root_has_a_trace_of_its_own_and_links(tmp_path: Path) -> None:
@@ -106,7 +129,11 @@ def test_a_root_has_a_trace_of_its_own_and_links(tmp_path: Path) -> None:
     journal = traced(tmp_path, 'm.run(1); m.calls(m.run, 1); m.calls(m.run, 1)', *rules)
     roots = [span for span in journal.spans if span.name == 'f']
     assert len({root.trace for root in roots}) == 3 and {root.parent for root in roots} == {0}
-    assert [[link[2]['lens.link'] for link in root.links] for root in roots] == [['run'], ['run', 'enclosing'], ['run', 'enclosing']]
+    assert [[link[2]['lens.link'] for link in root.links] for root in roots] == [
+        ['run'],
+        ['run', 'enclosing'],
+        ['run', 'enclosing'],
+    ]
 
 
 def test_a_rule_that_does_not_announce_leaves_no_opening_record(tmp_path: Path) -> None:
@@ -121,7 +148,9 @@ def test_a_group_that_is_off_leaves_the_same_function_and_code(tmp_path: Path) -
 
 
 def test_two_rules_on_one_function_are_two_spans_and_two_names_for_it_one(tmp_path: Path) -> None:
-    journal = traced(tmp_path, 'm.run(1)', function('f', 'm:run'), function('g', 'm:alias'), function('h', 'm:alias', name='g'))
+    journal = traced(
+        tmp_path, 'm.run(1)', function('f', 'm:run'), function('g', 'm:alias'), function('h', 'm:alias', name='g')
+    )
     assert journal.tree() == 'g\n  f'
 
 

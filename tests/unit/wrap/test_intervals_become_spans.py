@@ -2,6 +2,7 @@
 """The `interval` kind: start and stop, laps."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,8 +28,13 @@ def both(part: str) -> tuple[tuple[str, str], ...]:
     return (('m', f'Clock.{part}'), ('m', f'Sub.{part}'))
 
 
-def rules(**fields: object) -> list[dict[str, object]]:
-    named = {'name': ('label',), 'attributes': {'got': ('result',), 'phase': ('arg', 'phase')}, 'label_arg': 'phase', **fields}
+def rules(**fields: object) -> list[dict[str, Any]]:
+    named = {
+        'name': ('label',),
+        'attributes': {'got': ('result',), 'phase': ('arg', 'phase')},
+        'label_arg': 'phase',
+        **fields,
+    }
     return [
         interval('s', **{**named, 'attributes': {'got': ('result',)}}) | {'start': both('begin'), 'stop': both('end')},
         interval('l', **named) | {'lap': both('lap')},
@@ -61,7 +67,8 @@ def test_interval(tmp_path: Path, case: str) -> None:
 
 
 def test_an_interval_is_current_when_its_rule_says_so(tmp_path: Path) -> None:
-    source = 'import m\nm.clock.begin("a"); m.begin(); m.end(); m.clock.end("a"); m.begin(); m.end()\nm.outer(m.clock.begin); m.begin(); m.end()'
+    source = 'import m\nm.clock.begin("a"); m.begin(); m.end(); m.clock.end("a"); m.begin(); m.end()\n'
+    source += 'm.outer(m.clock.begin); m.begin(); m.end()'
     traced = Program(tmp_path, {'m.py': MODULE, 'main.py': source}).traced(rules(current=True))
     assert traced.journal.tree('lens.orphaned') == 'a\n  free\nfree\nouter\n  p lens.orphaned=True\nfree'
 
@@ -70,7 +77,10 @@ def test_a_budget_counts_intervals_and_laps(tmp_path: Path) -> None:
     source = 'import m\nfor i in range(4): m.clock.begin(); m.clock.end(); m.clock.lap()'
     traced = Program(tmp_path, {'m.py': MODULE, 'main.py': source}).traced(rules(budget=2))
     assert sorted(traced.journal.names()) == ['p'] * 4
-    assert [traced.journal.stats[key * 12][:2] + [traced.journal.stats[key * 12][4]] for key in 'sl'] == [[4, 2, 2], [4, 2, 1]]
+    assert [traced.journal.stats[key * 12][:2] + [traced.journal.stats[key * 12][4]] for key in 'sl'] == [
+        [4, 2, 2],
+        [4, 2, 1],
+    ]
 
 
 def test_a_label_argument_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -26,7 +26,9 @@ METRICS = {
 RULES = [logger('l', 'm:Logger.log_metrics', METRICS), function('o', 'm:outer')]
 
 
-def points(folder: Path, source: str, rules: list[dict[str, object]] = RULES) -> list[tuple[str, float, dict[str, object]]]:
+def points(
+    folder: Path, source: str, rules: list[dict[str, object]] = RULES
+) -> list[tuple[str, float, dict[str, object]]]:
     program = Program(folder, {'m.py': MODULE, 'main.py': 'import m\nlog = m.log.log_metrics\n' + source})
     traced = program.traced(rules)
     assert traced.visible() == program.plain().visible()
@@ -49,18 +51,23 @@ CASES = {
     ),
     'what is no number': ('log({"loss": True, "reward": "1", "tokens": [1], "grad/x": None, 3: 4})', []),
     'numpy': (
-        'import numpy as n\nlog({"loss": n.float32(0.5), "reward": n.int64(2), "tokens": n.bool_(True), "grad/x": n.array(3.0),'
+        'import numpy as n\n'
+        'log({"loss": n.float32(0.5), "reward": n.int64(2), "tokens": n.bool_(True), "grad/x": n.array(3.0),'
         '"grad/y": n.array([1.0, 2.0])})',
         [('rl.loss', 0.5, {}), ('rl.reward', 2, {}), ('rl.grad.grad/x', 3.0, {'key': 'grad/x'})],
     ),
     'torch': (
-        'import torch as t\nlog({"loss": t.tensor(0.5, requires_grad=True), "reward": t.tensor([2]), "tokens": t.ones(2),'
+        'import torch as t\n'
+        'log({"loss": t.tensor(0.5, requires_grad=True), "reward": t.tensor([2]), "tokens": t.ones(2),'
         '"grad/x": t.empty((), device="meta")})',
         [('rl.loss', 0.5, {}), ('rl.reward', 2, {})],
     ),
     'what is no dict': ('log(3); log(None); log([("loss", 1)])', []),
     'beyond finite': ('log({"loss": float("inf")})', [('rl.loss', float('inf'), {})]),
-    'a subclass of dict': ('import collections as c; log(c.OrderedDict(loss=1)); log(c.defaultdict(int))', [('rl.loss', 1, {})]),
+    'a subclass of dict': (
+        'import collections as c; log(c.OrderedDict(loss=1)); log(c.defaultdict(int))',
+        [('rl.loss', 1, {})],
+    ),
 }
 
 
@@ -71,7 +78,9 @@ def test_points(tmp_path: Path, case: str) -> None:
 
 
 def test_a_point_carries_instrument_unit_and_the_current_span(tmp_path: Path) -> None:
-    program = Program(tmp_path, {'m.py': MODULE, 'main.py': 'import m; m.outer(m.log.log_metrics, {"reward": 1, "tokens": 2})'})
+    program = Program(
+        tmp_path, {'m.py': MODULE, 'main.py': 'import m; m.outer(m.log.log_metrics, {"reward": 1, "tokens": 2})'}
+    )
     journal = program.traced(RULES).journal
     assert journal.instruments == {'rl.reward': ('gauge', '1'), 'rl.tokens': ('counter', '')}
     assert {record[9] for record in journal.records if record[0] == 3} == {journal.spans[0].id}
@@ -87,7 +96,9 @@ def test_prefixes_choose_the_calls(tmp_path: Path) -> None:
     ('target', 'call'),
     [('m:Logger.log', 'm.log.log(loss=1)'), ('m:Logger.other', 'm.log.other("a", {"loss": 1})')],
 )
-def test_the_metrics_are_found_in_keywords_and_among_positional_arguments(tmp_path: Path, target: str, call: str) -> None:
+def test_the_metrics_are_found_in_keywords_and_among_positional_arguments(
+    tmp_path: Path, target: str, call: str
+) -> None:
     assert points(tmp_path, call, [logger('l', target, {'loss': metric('rl.loss')})]) == [('rl.loss', 1, {})]
 
 

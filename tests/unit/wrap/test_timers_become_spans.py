@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `timer` kind: with blocks, start and stop, labels; each case shows its program and its spans."""
 
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -79,7 +78,10 @@ CASES = {
         'idle\nidle',
     ),
     'an override that calls super is one span': ('m.safe.start("idle"); m.safe.stop("idle")', 'idle'),
-    'and one span when it is current': ('m.safe.start("current"); m.safe.stop("current"); m.timer.start("idle")', 'current\nidle...'),
+    'and one span when it is current': (
+        'm.safe.start("current"); m.safe.stop("current"); m.timer.start("idle")',
+        'current\nidle...',
+    ),
     'an override of the with form is one span': ('with m.safe.time("step"): pass', "step label='step' i=1"),
     'a pair inside a with block of the same timer': (
         'with m.safe.time("step"):\n    m.safe.start("idle"); m.safe.stop("idle")',
@@ -90,18 +92,23 @@ CASES = {
         "step label='step' i=1",
     ),
     'a stop without a start': ('m.timer.stop("idle")', ''),
-    'a start twice, a stop twice': ('t = m.timer; t.start("idle"); t.start("idle"); t.stop("idle"); t.stop("idle")', 'idle\nidle'),
+    'a start twice, a stop twice': (
+        't = m.timer; t.start("idle"); t.start("idle"); t.stop("idle"); t.stop("idle")',
+        'idle\nidle',
+    ),
     'a pair left open ends with the span around it': (
         'with m.timer.time("step"): m.timer.start("idle")',
         "step label='step' i=1\n  idle lens.orphaned=True",
     ),
     'a pair left open by an exception too': (
-        'try:\n    with m.timer.time("step"): m.fails("idle")\nexcept ValueError: pass\nwith m.timer.time("idle"): pass',
+        'try:\n    with m.timer.time("step"): m.fails("idle")\n'
+        'except ValueError: pass\nwith m.timer.time("idle"): pass',
         "step! label='step' i=1\n  idle lens.orphaned=True\nidle",
     ),
     'a pair left open with nothing around it stays open': ('m.timer.start("idle")', 'idle...'),
     'a current pair is the parent of what follows': (
-        't = m.timer; t.start("current"); t.start("idle"); t.stop("idle"); t.stop("current"); t.start("idle"); t.stop("idle")',
+        't = m.timer; t.start("current"); t.start("idle"); t.stop("idle"); t.stop("current")\n'
+        't.start("idle"); t.stop("idle")',
         'current\n  idle\nidle',
     ),
     'current pairs that nest': (
@@ -109,7 +116,8 @@ CASES = {
         'current\n  other',
     ),
     'current pairs that do not: the outer stop ends the inner one': (
-        't = m.timer; t.start("current"); t.start("other"); t.stop("current"); t.stop("other"); t.start("idle"); t.stop("idle")',
+        't = m.timer; t.start("current"); t.start("other"); t.stop("current"); t.stop("other")\n'
+        't.start("idle"); t.stop("idle")',
         'current\n  other lens.orphaned=True\nidle',
     ),
     'a current pair left open ends with the span around it': (
@@ -117,13 +125,19 @@ CASES = {
         "step label='step' i=1\n  current lens.orphaned=True\nidle",
     ),
     'a dropped label': ('with m.timer.time("dropped"):\n    with m.timer.time("idle"): pass', 'idle'),
-    'globs, exact names first': ('for l in ("get/a", "get/dropped", "get/b/c"):\n    with m.timer.time(l): pass', 'get get/a\nget get/b/c'),
+    'globs, exact names first': (
+        'for l in ("get/a", "get/dropped", "get/b/c"):\n    with m.timer.time(l): pass',
+        'get get/a\nget get/b/c',
+    ),
     'a label nobody named': ('with m.timer.time("unknown"):\n    with m.timer.time("idle"): pass', 'idle'),
     'a label that is no string': (
         'with m.timer.time(3):\n    with m.timer.time(None): m.timer.start(b"step"); m.timer.stop(b"step")',
         '',
     ),
-    'a label by keyword': ('with m.timer.time(label="idle"): m.timer.start(label="step"); m.timer.stop(label="step")', "idle\n  step label='step' i=1"),
+    'a label by keyword': (
+        'with m.timer.time(label="idle"): m.timer.start(label="step"); m.timer.stop(label="step")',
+        "idle\n  step label='step' i=1",
+    ),
     'threads have their own branch': (
         'import threading\n'
         'def work():\n    with m.timer.time("idle"): pass\n'
@@ -132,7 +146,8 @@ CASES = {
     ),
     'a start in one thread and its stop in another': (
         'import threading\nm.timer.start("current")\n'
-        't = threading.Thread(target=m.timer.stop, args=("current",)); t.start(); t.join()\nm.timer.start("idle"); m.timer.stop("idle")',
+        't = threading.Thread(target=m.timer.stop, args=("current",)); t.start(); t.join()\n'
+        'm.timer.start("idle"); m.timer.stop("idle")',
         'current\n  idle',
     ),
 }
@@ -149,20 +164,24 @@ def test_timer(tmp_path: Path, case: str) -> None:
 
 
 def test_a_root_label_starts_a_trace_linked_to_the_run_and_to_what_is_around_it(tmp_path: Path) -> None:
-    source = 'import m\nwith m.timer.time("step"):\n    with m.timer.time("root"):\n        with m.timer.time("idle"): pass\n'
+    source = 'import m\nwith m.timer.time("step"):\n    with m.timer.time("root"):\n'
+    source += '        with m.timer.time("idle"): pass\n'
     traced = Program(tmp_path, {'m.py': MODULE, 'main.py': source}).traced([rule()])
     step, root, idle = traced.journal.spans
     run_trace, run_root = int('ab' * 16, 16), int('cd' * 8, 16)
     assert (step.trace, step.parent) == (run_trace, run_root)
     assert root.trace not in (run_trace, 0) and root.parent == 0
-    assert [(t, s, a['lens.link']) for t, s, a in root.links] == [(run_trace, run_root, 'run'), (run_trace, step.id, 'enclosing')]
+    assert [(t, s, a['lens.link']) for t, s, a in root.links] == [
+        (run_trace, run_root, 'run'),
+        (run_trace, step.id, 'enclosing'),
+    ]
     assert (idle.trace, idle.parent) == (root.trace, root.id)
 
 
 def test_labels_of_groups_that_are_off_are_silent_and_a_timer_with_none_on_is_untouched(tmp_path: Path) -> None:
     from tests.helpers.program import plan_of
 
-    source = 'import m\ncode = m.Timer.start.__code__.co_consts\nwith m.timer.time("step"):\n    with m.timer.time("root"): pass\n'
+    source = 'import m\nwith m.timer.time("step"):\n    with m.timer.time("root"): pass\n'
     source += 'print(m.Timer.start.__code__.co_names)'
     labels = {'step': label('step', group='a'), 'root': label('root', group='b')}
     plan = plan_of([timer('t', WITH, PAIR, labels)], groups=('a', 'b'))
@@ -197,7 +216,9 @@ def test_a_class_with_enter_and_exit_is_a_timer_too(tmp_path: Path) -> None:
         m.Phase(3).__enter__()
     """
     labels = {'outer': label('outer'), 'inner': label('inner')}
-    traced = Program(tmp_path, {'m.py': MODULE, 'main.py': source}).traced([timer('t', ['m:Phase'], labels=labels, label_arg='name')])
+    traced = Program(tmp_path, {'m.py': MODULE, 'main.py': source}).traced(
+        [timer('t', ['m:Phase'], labels=labels, label_arg='name')]
+    )
     assert traced.journal.tree() == 'outer\n  inner\n  outer\ninner!'
     assert traced.journal.reports('fault') == traced.journal.reports('missing') == []
 

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A backend that is down, slow, or refuses: the program does not notice, and a replay sends the run later."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.helpers.otlp_receiver import Receiver
+from tests.helpers.run import Done, Place, Run
+
+TRAIN = ('--span-groups', 'all', 'python', 'train.py', '5')
+SPANS = 22
+BAD = ('down', 'slow', '4xx', '5xx')
+PROTOCOLS = ('grpc', 'http/protobuf')
+Sent = set[tuple[str, str, str, str, int, int]]
+
+
+@contextlib.contextmanager
+def backend(behaviour: str, protocol: str) -> Iterator[tuple[Receiver, dict[str, str]]]:
+    """A backend that behaves, and the environment that leads to it; a slow one answers after the test is over."""
+    if behaviour == 'down':
+        with Receiver() as gone:
+            env = gone.environment(protocol)
+        yield gone, env
+        return
+    with Receiver(behaviour, delay=600.0) as receiver:
+        yield receiver, receiver.environment(protocol)
+
+
+def sent(receiver: Receiver) -> Sent:
+    return {
+        (
+            span.name,
+            span.trace_id.hex(),
+            span.span_id.hex(),
+            span.parent_span_id.hex(),
+            span.start_time_unix_nano,
+            span.end_time_unix_nano,
+        )
+        for span in receiver.spans()
+    }
+
+
+def kept(run: Run) -> Sent:
+    return {span.times for span in run.spans}
+
+
+@pytest.mark.parametrize('protocol', PROTOCOLS)
+@pytest.mark.parametrize('behaviour', BAD)
+def test_the_program_and_the_launcher_end_and_the_data_stays(place: Place, behaviour: str, protocol: str):
+    plain = place.plain('python', 'train.py', '5')
+    with backend(behaviour, protocol) as (receiver, env):
+        # That this returns at all is the promise: a slow backend answers only when the `with` is left.
+        done: Done = place.lens(*TRAIN, env=env)
+        assert receiver.spans() == [] and receiver.metric_list() == []
+
+    assert (done.code, done.stdout) == (plain.code, plain.stdout)
+    run = place.run
+    assert (run.facts['complete'], run.facts['unsent']) == (False, {'spans': SPANS, 'points': len(run.points)})
+    assert run.metric_names() == {'reward', 'tokens'}
+    assert (len(run.spans), len(kept(run))) == (SPANS, SPANS)
+    assert f'not sent: {SPANS} spans and {len(run.points)} points' in done.stderr
+    assert '--replay' in done.stderr
+    assert 'Traceback' not in done.stderr
+
+
+@pytest.mark.parametrize('protocol', PROTOCOLS)
+def test_a_replay_sends_it_once_with_its_original_ids_and_times(place: Place, protocol: str):
+    with backend('5xx', protocol) as (_, env):
+        place.lens(*TRAIN, env=env)
+    run = place.run
+    with Receiver() as receiver:
+        env = receiver.environment(protocol)
+        first = place.lens('--replay', str(run.path), env=env)
+
+        assert first.code == 0, first.stderr
+        assert len(receiver.spans()) == SPANS
+        assert sent(receiver) == kept(run)
+        gauges = [p for m in receiver.metric_list() if m.name == 'reward' for p in m.gauge.data_points]
+        assert [(p.as_double, p.time_unix_nano) for p in gauges] == [
+            (p.value, p.at) for p in run.points if p.name == 'reward'
+        ]
+        assert (run.facts['complete'], run.facts['unsent']) == (True, {})
+
+        requests = receiver.requests
+        assert place.lens('--replay', str(run.path), env=env).code == 0
+        assert receiver.requests == requests, 'a second replay sends nothing'
+
+
+def test_a_replay_that_fails_sends_the_rest_next_time(place: Place):
+    with backend('down', 'grpc') as (_, env):
+        place.lens(*TRAIN, env=env)
+    run = place.run
+    with Receiver('5xx') as receiver:
+        # The SDK's own retries go on as long as it may take: ten seconds, if nobody says otherwise.
+        env = {**receiver.environment('http/protobuf'), 'OTEL_EXPORTER_OTLP_TIMEOUT': '1'}
+        failed = place.lens('--replay', str(run.path), env=env)
+
+        assert failed.code == 1
+        assert 'failed' in failed.stderr and 'Traceback' not in failed.stderr
+        assert run.facts['complete'] is False
+        receiver.behaviour = 'ok'
+        assert place.lens('--replay', str(run.path), env=env).code == 0
+        assert sent(receiver) == kept(run)
+
+
+def test_a_run_kept_in_a_folder_can_be_sent_afterwards(place: Place):
+    run = place.record(*TRAIN)
+    with Receiver() as receiver:
+        assert place.lens('--replay', str(run.path), env=receiver.environment('grpc')).code == 0
+        assert sent(receiver) == kept(run)
+
+
+def test_a_backend_that_comes_back_during_the_run_gets_everything(place: Place):
+    """The first steps are refused, the rest waits for the file that says the backend is well again."""
+    place.write(
+        {
+            'program.py': 'import os, time, trainer\n'
+            'def each(step):\n'
+            '    while step == 3 and not os.path.exists("well"): time.sleep(0.02)\n'
+            'trainer.fit(trainer.Config(), 5, each)\n'
+            'while not os.path.exists("arrived"): time.sleep(0.02)\n'
+        }
+    )
+    with Receiver('5xx') as receiver:
+        env = receiver.environment('http/protobuf')
+        launcher = place.start('lens-instrument', '--span-groups', 'all', 'python', 'program.py', env=env)
+        try:
+            while not receiver.requests:
+                assert launcher.poll() is None
+            receiver.behaviour = 'ok'
+            place.write({'well': ''})
+            while len(receiver.spans()) < SPANS - 1:
+                assert launcher.poll() is None
+            place.write({'arrived': ''})
+            assert launcher.wait(60) == 0
+        finally:
+            if launcher.poll() is None:
+                launcher.kill()
+            launcher.communicate()
+        assert len(sent(receiver)) == SPANS
+    assert (place.run.facts['complete'], place.run.facts['unsent']) == (True, {})
+
+
+def test_without_the_sdk_the_launcher_says_what_to_install(place: Place):
+    """What is not installed cannot be imported: a module in its place that says so stands for that."""
+    place.write({'hidden/opentelemetry/__init__.py': 'raise ImportError("hidden", name="opentelemetry")\n'})
+    env = {'PYTHONPATH': str(place.cwd / 'hidden'), 'OTEL_EXPORTER_OTLP_ENDPOINT': 'http://127.0.0.1:9'}
+
+    done = place.lens(*TRAIN, env=env)
+
+    assert done.code == 0
+    assert "pip install 'lens-auto[otlp]'" in done.stderr
+    assert len(place.run.spans) == SPANS
