@@ -234,7 +234,8 @@ class Collector:
                 break
             pause = _FAST if busy else min(_SLOW, pause * 1.5)
             self.reading.watch.sleep(pause)
-        self._guard('close', self._close)
+        if self._guard('close', self._close) is False:
+            self._guard('run.json', self.write_run_file)
         if self._lock >= 0:
             os.close(self._lock)
 
@@ -371,10 +372,13 @@ class Collector:
         """
         from lens_auto.collect.summary import render, render_part
 
-        return render(self.whole, look) if self.totals.last else render_part(self.totals)
+        whole = self.whole
+        whole.faults = {**self.faults, **whole.faults}  # also those that kept run.json from telling
+        return render(whole, look) if self.totals.last else render_part(self.totals)
 
     def write_run_file(self) -> None:
         """Bring run.json up to date."""
         snapshot.fill(self.totals, self.intake, self.reading.members.values(), self.faults)
         self._written_at = monotonic()
+        self.whole = self.totals
         self.whole = runfile.write(self.folder.path, self.totals)

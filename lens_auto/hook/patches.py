@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from lens_auto.hook.resolve import Unresolved, resolve
 from lens_auto.hook.sites import Builder
+from lens_auto.hook.wanted import Wanted, targets
 from lens_auto.hook.when import reason_off
 from lens_auto.record.format import MISSING, PATCHED, UNPATCHED
 from lens_auto.wrap.code import Unwrappable
@@ -22,49 +23,6 @@ if TYPE_CHECKING:
     from lens_auto.record.recorder import Recorder
     from lens_auto.wrap.runtime import Runtime
     from lens_auto.wrap.site import Site
-
-
-class Wanted:
-    """One target of one rule.
-
-    Attributes:
-        rule: The compiled rule.
-        part: What the target is to the rule: '' (function, logger, resource), 'with', 'start', 'stop' or 'lap'.
-        qualname: The name inside the module.
-        keys: Runtime keys of the sites in place for it; empty while it is not patched.
-    """
-
-    __slots__ = ('keys', 'module', 'part', 'qualname', 'rule')
-
-    def __init__(self, rule: dict[str, Any], part: str, module: str, qualname: str):
-        """See the class.
-
-        Args:
-            rule: See the class.
-            part: See the class.
-            qualname: See the class.
-            module: The module that holds it.
-        """
-        self.rule = rule
-        self.part = part
-        self.module = module
-        self.qualname = qualname
-        self.keys: list[str] = []
-
-
-def targets(rule: dict[str, Any]) -> list[Wanted]:
-    """All targets of a rule, in the order of the file.
-
-    Args:
-        rule: A compiled rule.
-    """
-    found = [Wanted(rule, '', module, name) for module, name in rule.get('targets', ())]
-    found += [Wanted(rule, 'with', module, name) for module, name in rule.get('with', ())]
-    for module, start, stop in rule.get('pair', ()):
-        found += [Wanted(rule, 'start', module, start), Wanted(rule, 'stop', module, stop)]
-    for part in ('start', 'stop', 'lap'):
-        found += [Wanted(rule, part, module, name) for module, name in rule.get(part, ())]
-    return found
 
 
 class Patches:
@@ -164,6 +122,9 @@ class Patches:
         self._runtime.sites.update(made)
         wanted.keys = list(made)
         self._recorder.report(PATCHED, {'key': key, 'target': target, 'state': 'patched'})
+        for site in made.values():
+            for reason in site.absent():
+                self._recorder.report(MISSING, {'key': key, 'target': target, 'reason': reason[:256]})
 
     def _in_place(self, wanted: Wanted, place: Place) -> bool:
         patches = [patch for key in wanted.keys for patch in self._runtime.sites[key].patches]

@@ -74,10 +74,11 @@ class Readers:
         late: Attributes read from the result, when it ends.
         keeps: True when some of these read arguments too, which then live until the span ends.
         fixed: Attributes that are always the same, or None.
+        absent: What cannot be read from this function (a parameter it does not have), a line each; the rest is.
         frame: True when some reader looks at the caller's frame.
     """
 
-    __slots__ = ('early', 'fixed', 'frame', 'keeps', 'late', 'name', 'name_of', 'plain')
+    __slots__ = ('absent', 'early', 'fixed', 'frame', 'keeps', 'late', 'name', 'name_of', 'plain')
 
     def __init__(
         self,
@@ -110,19 +111,24 @@ class Readers:
         self.late: list[tuple[str, Reader]] = []
         self.keeps = False
         trees = [tree]
+        self.absent: list[str] = []
         for attribute, value in rule['attributes'].items():
+            try:
+                read = reader(value, names, variables, extra)
+            except Unreadable as problem:
+                self.absent.append(f'attribute {attribute}: {problem}')
+                continue
             if constant(value):
-                fixed[attribute] = scalar(reader(value, names, variables, extra)(Scope(())))
+                fixed[attribute] = scalar(read(Scope(())))
                 continue
             trees.append(value)
-            read = reader(value, names, variables, extra)
             if reads_from(value, 'result', variables):
                 self.late.append((attribute, read))
                 self.keeps |= reads_from(value, 'arg', variables) or reads_from(value, 'self', variables)
             else:
                 self.early.append((attribute, read))
         self.fixed = fixed or None
-        self.plain = _plain(rule['attributes'], names) if self.name is not None else None
+        self.plain = _plain(rule['attributes'], names) if self.name is not None and not self.absent else None
         self.frame = any(reads_from(value, root, variables) for value in trees for root in ('frame', 'caller'))
 
 
@@ -189,6 +195,10 @@ class Site:
         self._passing = passing
         self._owned_by = owned_by
         self._shut = 0
+
+    def absent(self) -> list[str]:
+        """What the rule asks for and this function does not have, a line each."""
+        return [] if self._readers is None else self._readers.absent
 
     def open(self, args: tuple[Any, ...], attach: bool) -> Span | None:
         """A span for a call that begins, or None when this call is not recorded.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 
+from lens_auto.record.format import MISSING
 from lens_auto.record.span import Span, current
 from lens_auto.wrap.frame import called_from, caller
 from lens_auto.wrap.glob import matches
@@ -138,6 +139,9 @@ class TimerSite(Site):
         known = self._by_label.get(label)
         if known is None or known[1] is not entry:
             readers = Readers(entry, entry['group'], entry['bucket'], self._signature, self._variables)
+            for reason in readers.absent:
+                fields = {'key': self.key, 'target': f'label {label}'[:256], 'reason': reason[:256]}
+                self._recorder.report(MISSING, fields)
             known = (readers, entry)
             if len(self._by_label) < LABELS:
                 self._by_label[label] = known

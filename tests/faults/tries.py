@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,11 @@ class Try:
     journal: Journal
     spool: Path
 
-    @property
+    @cached_property
     def spans(self) -> list[Span]:
         return self.journal.spans
 
-    @property
+    @cached_property
     def tasks(self) -> list[int]:
         """Arguments of the finished tasks, in the order of their spans."""
         return [span.attributes['n'] for span in self.spans if span.name == 'task' and span.ended]

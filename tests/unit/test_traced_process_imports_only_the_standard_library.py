@@ -42,6 +42,7 @@ TRACED = {
     name: path
     for path in [
         PACKAGE / '__init__.py',
+        PACKAGE / 'api.py',
         *(path for part in ('hook', 'record', 'wrap') for path in sorted((PACKAGE / part).rglob('*.py'))),
         *(PACKAGE / 'rules' / name for name in ('__init__.py', 'plan.py', 'registry.py', 'selection.py')),
         *(PACKAGE / 'settings' / name for name in ('__init__.py', 'exports.py', 'fields.py', 'project.py')),

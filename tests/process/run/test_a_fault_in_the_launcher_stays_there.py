@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.otlp_receiver import Receiver
-from tests.helpers.run import Done, Place
+from tests.helpers.run import REPOSITORY, Done, Place
 
 ENTRY = 'import sys; sys.path.insert(0, sys.argv.pop(1)); from lens_auto.launch.main import main; main()'
-HOME = Path('/tmp/t1/frozen/lens_auto')
 NOWHERE = {'OTEL_EXPORTER_OTLP_ENDPOINT': 'http://127.0.0.1:9', 'OTEL_EXPORTER_OTLP_TIMEOUT': '1'}
 SECRET = 'a reason nobody may read'
 
@@ -79,11 +78,11 @@ OTLP = [
     'collect/otlp.py:Sender._try',
     'collect/otlp.py:Sender.drain',
     'collect/otlp.py:Sender.notes',
-    'collect/otlp.py:leave',
+    'collect/store.py:Store.leave',
     'collect/otlp_sdk.py:Exporters.__init__',
     'collect/otlp_sdk.py:Exporters.send',
 ]
-CONSOLE = ['collect/console.py:Console.print', 'collect/console.py:span_line', 'collect/console.py:Console.__init__']
+CONSOLE = ['collect/console.py:Console.print', 'record/line.py:span_line', 'collect/console.py:Console.__init__']
 
 
 def break_at(package: Path, place: str, statement: str) -> None:
@@ -106,9 +105,7 @@ def break_at(package: Path, place: str, statement: str) -> None:
 def package(tmp_path: Path) -> Path:
     """A copy of the package; with its bytecode, which is what compiling takes long for."""
     for folder in ('lens_auto', 'sitecustomize', 'rules'):
-        source = HOME if folder == 'lens_auto' else HOME.parent / folder
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / 'broken' / folder)
+        shutil.copytree(REPOSITORY / folder, tmp_path / 'broken' / folder)
     return tmp_path / 'broken' / 'lens_auto'
 
 

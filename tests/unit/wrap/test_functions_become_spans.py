@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.program import Program, const, function, plan_of
+from tests.helpers.program import Program, const, function, label, plan_of, timer
 
 MODULE = """
     import functools
@@ -183,3 +183,26 @@ def test_a_decorator_that_only_passes_on_is_looked_through(tmp_path: Path) -> No
     journal = traced(tmp_path, source, *rules)
     assert journal.tree('steps', 'k', 'b') == 'f steps=3 k=7\na steps=4 k=7\ng b=2\nheir\n  f steps=5 k=7'
     assert journal.reports('missing') == []
+
+
+def test_an_attribute_the_function_cannot_give_is_left_out_and_named(tmp_path: Path) -> None:
+    files = {
+        'lib.py': """
+            import contextlib
+            def run(batch): return batch
+            class Timer:
+                @contextlib.contextmanager
+                def time(self, label): yield
+        """,
+        'main.py': 'import lib\nlib.run(3)\nwith lib.Timer().time("step"): pass',
+    }
+    attributes = {'size': ('arg', 'batch'), 'gone': ('arg', 'renamed')}
+    rules = [
+        function('f', 'lib:run', attributes=attributes),
+        timer('t', ['lib:Timer.time'], labels={'step': label('step', attributes={'gone': ('arg', 'renamed')})}),
+    ]
+    traced = Program(tmp_path, files).traced(rules)
+    assert [(s.name, s.attributes) for s in traced.journal.spans] == [('f', {'size': 3}), ('step', {})]
+    told = [(r['target'], r['reason']) for r in traced.journal.reports('missing')]
+    reason = 'attribute gone: no parameter named renamed'
+    assert told == [('lib:run', reason), ('label step', reason)]
