@@ -19,6 +19,7 @@ except ImportError:  # Python 2, which stands down below
 _MODULES = ('pip', 'venv', 'ensurepip', 'virtualenv', 'uv', 'compileall', 'py_compile')
 _COMMANDS = ('multiprocessing.resource_tracker', 'multiprocessing.semaphore_tracker')
 _PROGRAMS = ('pip', 'pip3', 'uv', 'uvx', 'virtualenv', 'ninja', 'cmake', 'meson', 'conda', 'mamba')
+_PROGRAMS += ('lens-instrument', 'lens-rules')  # a launcher within the run: what it starts takes part
 _FOLDERS = ('torch/_inductor/compile_worker', 'triton/backends')
 _RAY = ('log_monitor.py', 'monitor.py', 'dashboard.py', 'agent.py', 'main.py', 'setup_worker.py')
 

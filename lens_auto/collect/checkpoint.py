@@ -9,6 +9,8 @@ from __future__ import annotations
 import marshal
 import os
 
+from lens_auto.collect import store
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -32,16 +34,7 @@ def save(spool: str, plain: dict[str, Any]) -> None:
         OSError: It cannot be written; the old one is still there.
     """
     path = os.path.join(spool, NAME)
-    data = marshal.dumps((_FORMAT, plain), 2)
-    fresh = path + '.new'
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-    finally:
-        os.close(fd)
-    os.rename(fresh, path)
+    store.replace(path, path + '.new', marshal.dumps((_FORMAT, plain), 2))
 
 
 def load(spool: str) -> dict[str, Any] | None:

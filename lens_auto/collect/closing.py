@@ -49,9 +49,11 @@ def close(collector: Collector, deadline: float) -> None:
         collector.sender.drain(deadline - _MARGIN)
         totals.notes += collector.sender.notes()
     if written:
-        for name, count in collector.store.leave().items():
+        left = collector.store.leave()
+        for name, count in left.items():
             totals.unsent[name] = totals.unsent.get(name, 0) + count
-        collector.save()  # the files are longer by what was left
+        if left:
+            collector.save()  # the files are longer by it
         store.remove_outbox(collector.folder.path)
     if alive:
         running = '1 process is' if len(alive) == 1 else f'{len(alive)} processes are'

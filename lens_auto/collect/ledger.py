@@ -161,10 +161,10 @@ class Ledger:
         if len(fields) < 6 or not fields[0].isdigit() or not fields[1].isdigit():
             return
         row = self.process((host, int(fields[0]), int(fields[1])))
-        python = fields[2].removeprefix('python').strip()
-        row.python, row.role, row.outcome = python, row.role or fields[3], fields[4]
-        row.reason = fields[5] or row.reason
-        row.command = row.command or (fields[6] if len(fields) > 6 else '')
+        # The last line counts: a process may become another program (a launcher within the run does).
+        row.python, row.outcome, row.reason = fields[2].removeprefix('python').strip(), fields[4], fields[5]
+        row.role = row.role or fields[3]
+        row.command = (fields[6] if len(fields) > 6 else '') or row.command
 
     def settle(self, member: Member) -> None:
         """A process has ended: add its own counts to the run's.

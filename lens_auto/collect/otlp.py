@@ -59,7 +59,7 @@ class Sender:
 
     def start(self) -> None:
         """Begin to send."""
-        self._thread = threading.Thread(target=self._send, name='lens-otlp', daemon=True)
+        self._thread = threading.Thread(target=self._guarded, name='lens-otlp', daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
@@ -99,6 +99,13 @@ class Sender:
         said = self._exporters.said()
         how = 'failed' if self._failed else 'was not done in time'
         return [f'sending to {self._exporters.endpoint} {how}{": " + said if said else ""}']
+
+    def _guarded(self) -> None:
+        try:
+            self._send()
+        except Exception as error:  # the boundary; chunks stay where they are
+            self.missing = f'{type(error).__name__} in the sender'
+            self._idle.set()
 
     def _send(self) -> None:
         try:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import fcntl
 import os
 
-from lens_auto.collect import encoding
+from lens_auto.collect import encoding, store
 from lens_auto.collect.totals import ROWS, Totals, merge
 from lens_auto.record.line import moment
 from lens_auto.settings import redact
@@ -60,27 +60,11 @@ def write(folder: str, part: Totals) -> Totals:
         }
         if len(parts) > 1:
             plain['launchers'] = [one.to_json() for one in parts]
-        _replace(os.path.join(folder, NAME), plain)
+        path = os.path.join(folder, NAME)
+        store.replace(path, f'{path}.{os.getpid()}.new', _text(plain).encode())
     finally:
         os.close(lock)
     return whole
-
-
-def _replace(path: str, plain: dict[str, Any]) -> None:
-    fresh = f'{path}.{os.getpid()}.new'
-    data = _text(plain).encode()
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view) :]
-        finally:
-            os.close(fd)
-        os.rename(fresh, path)
-    except OSError:
-        os.unlink(fresh)
-        raise
 
 
 def _text(plain: dict[str, Any]) -> str:

@@ -104,10 +104,10 @@ def keep_plan(spool: str, path: str) -> str:
     try:
         os.link(path, kept)
     except OSError:  # another disk, or one without links
+        from lens_auto.collect.store import write_whole
+
         with open(path, 'rb') as file:
-            plan = file.read()
-        with open(os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), 'wb') as file:
-            file.write(plan)
+            write_whole(kept, file.read(), os.O_EXCL)
     return kept
 
 

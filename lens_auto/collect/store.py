@@ -108,7 +108,7 @@ class Store:
         os.makedirs(outbox, 0o700, exist_ok=True)
         path = os.path.join(outbox, f'.{self.stem}-{self._chunk + 1:08d}-{self._items[kind]}-{kind}.jsonl')
         try:
-            _write_whole(path, data, os.O_TRUNC)
+            write_whole(path, data)
         except OSError:
             _unlink(path)
             raise
@@ -130,7 +130,7 @@ class Store:
         if before is None:
             before = _size(path)
         try:
-            _write_whole(path, data, os.O_APPEND)
+            write_whole(path, data, os.O_APPEND)
         except OSError:
             cut(path, before)
             raise
@@ -242,7 +242,17 @@ def _lines(kind: str, entries: list[str]) -> list[str]:
     return lines
 
 
-def _write_whole(path: str, data: bytes, how: int) -> None:
+def write_whole(path: str, data: bytes, how: int = os.O_TRUNC) -> None:
+    """Write a file that only its owner may read, in spite of interrupted writes.
+
+    Args:
+        path: The file.
+        data: All of it, or what is to be appended.
+        how: O_TRUNC, O_APPEND or O_EXCL.
+
+    Raises:
+        OSError: It could not be written, or only in part.
+    """
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | how, 0o600)
     try:
         view = memoryview(data)
@@ -250,6 +260,25 @@ def _write_whole(path: str, data: bytes, how: int) -> None:
             view = view[os.write(fd, view) :]
     finally:
         os.close(fd)
+
+
+def replace(path: str, fresh: str, data: bytes) -> None:
+    """Put new contents in a file's place in one step.
+
+    Args:
+        path: The file.
+        fresh: A name beside it, for the time it takes.
+        data: The contents.
+
+    Raises:
+        OSError: They cannot be written; the file is as it was.
+    """
+    try:
+        write_whole(fresh, data)
+        os.rename(fresh, path)
+    except OSError:
+        _unlink(fresh)
+        raise
 
 
 def cut(path: str, length: int) -> None:

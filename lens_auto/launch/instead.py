@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from lens_auto.launch.output import NAME, say
+from lens_auto.launch.output import NAME, fault, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,4 +42,8 @@ def instead(options: Options) -> int:
     from lens_auto.collect.replay import replay
 
     assert options.replay is not None
-    return replay(options.replay, dict(os.environ))
+    try:
+        return replay(options.replay, dict(os.environ))
+    except Exception as error:  # the boundary; it can be tried again
+        fault('the run folder is not finished', error)
+        return 1

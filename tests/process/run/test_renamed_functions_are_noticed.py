@@ -77,7 +77,7 @@ def test_a_run_says_what_matched_nothing_and_why(place: Place):
 
 
 def test_a_rule_that_lost_one_of_its_places_is_told_though_others_matched(place: Place):
-    """Without the `with` form phases no longer nest: the rule still makes spans, but not the ones it was written for."""
+    """Without the `with` form phases no longer nest: it still makes spans, but not those it was written for."""
     replace(place.cwd / 'trainer.py', 'time(', 'timed(')
 
     done = place.lens('python', 'train.py')
@@ -91,7 +91,7 @@ def test_a_module_that_was_never_imported_is_told_too(place: Place):
 
     done = place.lens('python', 'train.py')
 
-    assert 'matched nothing (its module was never imported): score' in ' '.join(done.stderr.split())
+    assert 'matched nothing (no process imported scoring): score' in ' '.join(done.stderr.split())
 
 
 def test_a_run_without_any_span_says_so_and_why(place: Place):
@@ -103,7 +103,7 @@ def test_a_run_without_any_span_says_so_and_why(place: Place):
     foreign = place.lens('echo', '1')
 
     assert [done.stdout for done in (untouched, isolated, foreign)] == ['1\n'] * 3
-    assert 'no module was imported that these rule files name: lens.yaml' in untouched.stderr
+    assert 'lens.yaml (5 rules): no process imported trainer' in untouched.stderr
     assert 'matched, but what they hook was never called' in uncalled.stderr
     for done in (isolated, foreign):
         assert 'no Python process of this run loaded the agent' in done.stderr

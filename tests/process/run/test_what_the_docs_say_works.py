@@ -32,7 +32,9 @@ def commands() -> list[tuple[str, str]]:
             for line in text.splitlines():
                 command = line.removeprefix('$ ').partition('  #')[0].strip()
                 # Not the first line of a picture: a command is followed by its arguments one space on.
-                if '  ' not in command and re.match(r'(\w+=\S+ )*(lens-instrument|lens-rules|python -m lens_auto)\b(?!:)', command):
+                if '  ' not in command and re.match(
+                    r'(\w+=\S+ )*(lens-instrument|lens-rules|python -m lens_auto)\b(?!:)', command
+                ):
                     found.setdefault(command, path.name)
     return [(page, command) for command, page in found.items()]
 

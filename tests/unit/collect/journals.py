@@ -154,22 +154,20 @@ def lines(folder: RunFolder, kind: str) -> list[dict[str, Any]]:
 
 
 def spans(folder: RunFolder) -> list[dict[str, Any]]:
-    return [
-        span
-        for line in lines(folder, 'traces')
-        for group in line['resourceSpans']
-        for scope in group['scopeSpans']
-        for span in scope['spans']
-    ]
+    return _items(folder, 'traces', 'Spans', 'spans')
 
 
 def metrics(folder: RunFolder) -> list[dict[str, Any]]:
+    return _items(folder, 'metrics', 'Metrics', 'metrics')
+
+
+def _items(folder: RunFolder, kind: str, noun: str, listed: str) -> list[dict[str, Any]]:
     return [
-        metric
-        for line in lines(folder, 'metrics')
-        for group in line['resourceMetrics']
-        for scope in group['scopeMetrics']
-        for metric in scope['metrics']
+        item
+        for line in lines(folder, kind)
+        for group in line[f'resource{noun}']
+        for scope in group[f'scope{noun}']
+        for item in scope[listed]
     ]
 
 

@@ -42,7 +42,7 @@ def test_a_disk_that_is_full_for_a_while(lab: Lab, monkeypatch: pytest.MonkeyPat
 
     record(lab)
     if where == 'output':
-        monkeypatch.setattr(store, '_write_whole', refuse(store._write_whole, partly=True))
+        monkeypatch.setattr(store, 'write_whole', refuse(store.write_whole, partly=True))
     else:
         monkeypatch.setattr(checkpoint, 'save', refuse(checkpoint.save, partly=False))
     reader = lab.collector()
@@ -61,8 +61,7 @@ def test_a_disk_that_stays_full_leaves_all_to_a_replay(lab: Lab, monkeypatch: py
 
     record(lab)
     with monkeypatch.context() as patched:
-        patched.setattr(store, '_write_whole', refuse)
-        patched.setattr(runfile, '_replace', refuse)
+        patched.setattr(store, 'write_whole', refuse)
         reader = lab.collector()
         reader.start()
         assert not reader.finish(2.0, exit_code=0).complete

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.unit.launch.launched import REPOSITORY, Bench
+from tests.unit.launch.launched import CODE, REPOSITORY, Bench
 
 SHOW = [sys.executable, '-S', '-c', 'import json, os; print(json.dumps(dict(os.environ)))']
 STAGE_ONE = str(REPOSITORY / 'sitecustomize')
@@ -65,6 +65,14 @@ def test_nested_launchers_change_nothing(bench: Bench) -> None:
     differ = {name for name in once if once[name] != nested.get(name)} | (nested.keys() - once.keys())
     assert differ == {'LENS_RUN_ID', 'LENS_RUN_ROOT', 'LENS_SPOOL', 'LENS_PLAN_REF', 'LENS_LAUNCHER_PID'}
     assert len(bench.runs()) == 2
+
+
+def test_a_launcher_within_the_run_is_the_process_it_becomes(bench: Bench) -> None:
+    script = bench.cwd / 'lens-instrument'
+    script.write_text(CODE.format(repository=str(REPOSITORY), planted='pass'))
+    bench.run(sys.executable, str(script), sys.executable, '-c', 'pass')
+    facts = json.loads((bench.runs()[0] / 'run.json').read_text())
+    assert [(row['outcome'], row['reason'], row['command']) for row in facts['processes']] == [('armed', '', 'python')]
 
 
 def test_a_nested_launcher_says_that_its_options_do_not_count_and_mends_python_path(bench: Bench) -> None:
