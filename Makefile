@@ -13,7 +13,7 @@ USABLE := import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))
 
 .DEFAULT_GOAL := help
 # Each makes what it needs (venvs for the interpreters it finds) and prints ratios of two things measured in one run.
-BENCHES := bench/span.py
+BENCHES := bench/span.py bench/call.py bench/idle_process.py bench/start.py
 
 .PHONY: help demo test lint types docs bench clean
 

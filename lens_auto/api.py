@@ -51,20 +51,18 @@ def trace(name: str, /, **attributes: Scalar) -> Callable[[Function], Function]:
 
         if isgeneratorfunction(function) or isasyncgenfunction(function):
             raise TypeError(f'trace() cannot wrap the generator function {function.__qualname__}: use span() inside it')
-        if iscoroutinefunction(function):
 
-            @wraps(function)
-            async def wrapper(*args: Any, **kwargs: Any) -> Any:
-                with span(name, **attributes):
-                    return await function(*args, **kwargs)
-        else:
+        @wraps(function)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            with span(name, **attributes):
+                return await function(*args, **kwargs)
 
-            @wraps(function)
-            def wrapper(*args: Any, **kwargs: Any) -> Any:
-                with span(name, **attributes):
-                    return function(*args, **kwargs)
+        @wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            with span(name, **attributes):
+                return function(*args, **kwargs)
 
-        return wrapper  # type: ignore[return-value]
+        return awaited if iscoroutinefunction(function) else called  # pyright: ignore[reportReturnType]
 
     return decorate
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
-    from lens_auto.hook.wanted import Wanted
     from lens_auto.hook.resolve import Place
+    from lens_auto.hook.wanted import Wanted
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
 

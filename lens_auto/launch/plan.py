@@ -88,9 +88,11 @@ def check_groups(compiled: Compiled, resolved: Resolved) -> None:
     try:
         select_all(str(resolved.value('span_groups')), plan.load(compiled.path, compiled.sha256)['files'])
     except UnknownGroup as error:
+        from lens_auto.settings import redact
+
         near = error.nearest()
         raise Refusal(
-            f'span group `{error.token}` is not known\n    from {source.where}\n'
+            redact.text(f'span group `{error.token}` is not known\n    from {source.where}\n')
             + (f'    did you mean `{near}`?\n' if near else '')
             + f'    known groups: {", ".join(error.groups)}\n    presets: {", ".join(error.presets)}'
         ) from None

@@ -212,7 +212,8 @@ def _environment(
     child['LENS_SPOOL'] = spool.path
     child['LENS_RUN_ID'] = run.run_id
     child['LENS_RUN_ROOT'] = run.root
-    child['LENS_LAUNCHER_PID'] = str(os.getpid())
+    # Whose direct child the driver is; with --exec the command takes this process's place.
+    child['LENS_LAUNCHER_PID'] = str(os.getppid() if options.replace else os.getpid())
     if decided.resolved.value('exporter') == 'console':
         # With --exec nobody is left to print for others: no process's stdout is this one.
         identity = '0:0' if options.replace else console_identity()
