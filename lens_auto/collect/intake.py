@@ -255,7 +255,7 @@ class Intake:
             member: The process; its journal has been read to the end.
         """
         end = member.dead_at or member.last
-        self.last_ns = max(self.last_ns, end + member.shift)
+        self.last_ns = max(self.last_ns, max(end, member.last) + member.shift)
         for span_id, opened in list(member.opened.items()):
             self._truncate(member, span_id, opened, max(end, opened[2]))
         member.opened.clear()

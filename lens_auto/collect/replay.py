@@ -54,6 +54,7 @@ def replay(folder: str, environ: Mapping[str, str]) -> int:
         note = _merge(folder, run, launcher, spool, environ)
         if note:
             notes.append(note)
+    going_on = bool(notes)
     parts = runfile.load(folder) or [_blank(folder, run)]
     _empty_outbox(folder)
     sent = True
@@ -70,7 +71,7 @@ def replay(folder: str, environ: Mapping[str, str]) -> int:
     whole.notes += notes
     whole.folder = folder
     look = look_of(2, environ, sys.stderr.encoding)
-    sys.stderr.write(summary.render(whole, look))
+    sys.stderr.write(summary.render(whole, look, going_on))
     merged = whole.complete or any(whole.unsent.values())
     return 0 if merged and sent and not notes else 1
 

@@ -21,15 +21,16 @@ _NAMES = 6
 _FIRST = ('reward', 'loss', 'accuracy', 'acc', 'kl', 'entropy', 'score')
 
 
-def render(totals: Totals, look: Look | None = None) -> str:
+def render(totals: Totals, look: Look | None = None, going_on: bool = False) -> str:
     """The summary, with a line break at its end.
 
     Args:
         totals: The run.
         look: How to draw it.
+        going_on: Its launcher is still at work (a replay that looks at it meanwhile).
     """
     look = look or Look()
-    blocks = [_title(totals, look)]
+    blocks = [_title(totals, look, going_on)]
     if totals.spans:
         from lens_auto.collect import table
 
@@ -54,7 +55,7 @@ def render_part(totals: Totals) -> str:
     )
 
 
-def _title(totals: Totals, look: Look) -> list[str]:
+def _title(totals: Totals, look: Look, going_on: bool) -> list[str]:
     words = [look.bold(f'lens-auto  run {totals.run_id}')]
     if totals.ended_ns:
         words.append(time(totals.ended_ns - totals.started_ns))
@@ -63,7 +64,7 @@ def _title(totals: Totals, look: Look) -> list[str]:
     elif totals.exit_code is not None:
         words.append(f'exit {totals.exit_code}')
     elif not totals.ended_ns:
-        words.append('launcher was killed')
+        words.append('still going on' if going_on else 'launcher was killed')
     return ['  '.join(words)]
 
 
@@ -128,7 +129,9 @@ def _rank(name: str) -> int:
 def _nothing(totals: Totals, look: Look) -> list[str]:
     lines = [look.bold('0 spans recorded')]
     if not totals.processes:
-        lines.append('  no Python process of this run loaded the agent (another interpreter, -S or -I, or no Python)')
+        lines.append(
+            '  no Python process of this run loaded the agent (another interpreter, -S, -E or -I, or no Python)'
+        )
     for row in totals.processes[:_NAMES]:
         if row.outcome == 'stood_down':
             lines.append(f'  {row.command or "process"} {row.pid} stood down: {row.reason or "no reason given"}')
@@ -192,7 +195,7 @@ def _off(totals: Totals, look: Look) -> list[str]:
 
 
 def _unmatched(rules: list[RuleRow], most: int, unused: bool = False) -> list[str]:
-    """Rules that are on and matched nothing, together where the reason is the same.
+    """Rules that are on and did not find all they name, together where the reason is the same.
 
     A file none of whose modules was imported is about a framework this run does not use: told only when asked.
     """
@@ -200,14 +203,18 @@ def _unmatched(rules: list[RuleRow], most: int, unused: bool = False) -> list[st
     by_reason: dict[str, list[str]] = {}
     idle: dict[str, list[RuleRow]] = {}
     for row in rules:
-        if row.processes or row.calls or not row.on:
+        if not row.on:
             continue
-        if _file(row) in used:
+        if row.processes or row.calls:
+            if row.missing:
+                # A timer that has lost its `with` form still makes spans, but not the ones it was written for.
+                by_reason.setdefault(f'in part ({", ".join(row.missing)})', []).append(_rule(row))
+        elif _file(row) in used:
             reason = ', '.join(row.missing) or f'no process imported {_some(_modules([row]))}'
-            by_reason.setdefault(reason, []).append(_rule(row))
+            by_reason.setdefault(f'nothing ({reason})', []).append(_rule(row))
         else:
             idle.setdefault(_file(row), []).append(row)
-    lines = [f'matched nothing ({reason}): {_some(names)}' for reason, names in list(by_reason.items())[:most]]
+    lines = [f'matched {what}: {_some(names)}' for what, names in list(by_reason.items())[:most]]
     if len(by_reason) > most:
         lines.append(f'{len(by_reason) - most} more reasons in run.json')
     if unused:

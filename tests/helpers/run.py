@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(sys.executable).parent
@@ -251,11 +251,24 @@ class Place:
         """Run `lens-instrument ARGUMENTS`."""
         return self.plain(LENS, *arguments, env=env)
 
-    def start(self, *command: str, env: Mapping[str, str] | None = None, **options: Any) -> subprocess.Popen[bytes]:
-        """Start a command in a session of its own and do not wait."""
-        options = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'start_new_session': True, **options}
+    def start(
+        self, *command: str, env: Mapping[str, str] | None = None, out: IO[bytes] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a command in a session of its own and do not wait.
+
+        Args:
+            command: The command.
+            env: More variables.
+            out: Where its output goes, both streams; pipes by default.
+        """
         return subprocess.Popen(
-            command, cwd=self.cwd, env={**self.env, **(env or {})}, stdin=subprocess.DEVNULL, **options
+            command,
+            cwd=self.cwd,
+            env={**self.env, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=out or subprocess.PIPE,
+            stderr=out or subprocess.PIPE,
+            start_new_session=True,
         )
 
     @property

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.helpers.otlp_receiver import Receiver
-from tests.helpers.run import Done, Place, Run
+from tests.helpers.run import PATIENCE, Done, Place, Run
 
 TRAIN = ('--span-groups', 'all', 'python', 'train.py', '5')
 SPANS = 22
@@ -143,6 +144,45 @@ def test_a_backend_that_comes_back_during_the_run_gets_everything(place: Place):
             launcher.communicate()
         assert len(sent(receiver)) == SPANS
     assert (place.run.facts['complete'], place.run.facts['unsent']) == (True, {})
+
+
+@pytest.mark.parametrize('behaviour', ['ok', 'down', '5xx'])
+def test_with_the_launcher_killed_a_replay_sends_what_no_backend_had(place: Place, behaviour: str):
+    """The program runs on to its end. What the backend had acknowledged before is in no file any more."""
+    place.write(
+        {
+            'program.py': 'import time, trainer\n'
+            'trainer.fit(trainer.Config(), 150, lambda step: time.sleep(0.02))\nopen("over", "w").close()\n'
+        }
+    )
+    with backend(behaviour, 'http/protobuf') as (before, env), Receiver() as after:
+        command = ('lens-instrument', '--span-groups', 'all', 'python', 'program.py')
+        with open(place.folder / 'out', 'wb') as out:
+            launcher = place.start(*command, env=env, out=out)
+            patient(lambda: (before.requests if behaviour != 'down' else 0) or step_said(place, 75))
+            launcher.kill()
+            launcher.wait()
+        patient((place.cwd / 'over').exists)
+        env = after.environment('http/protobuf')
+        patient(lambda: not place.lens('--replay', str(place.run.path), env=env).code)
+
+        spans = {span[2]: span for span in (*sent(before), *sent(after))}
+        names = [span[0] for span in spans.values()]
+        assert (names.count('step'), names.count('score'), names.count('job')) == (150, 150, 1)
+        assert len(spans) == 2 + 150 * 4
+        assert len(sent(after)) == len(after.spans()), 'each once'
+        assert place.run.facts['complete'] is True
+
+
+def step_said(place: Place, step: int) -> bool:
+    return f'step {step} '.encode() in (place.folder / 'out').read_bytes()
+
+
+def patient(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_without_the_sdk_the_launcher_says_what_to_install(place: Place):

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.helpers.program import every_python, python
 from tests.helpers.run import LENS, Done, Place
 
 # A traced function is in a traceback twice, first at its `def`: the frame in which our code is. The one visible trace.
@@ -100,3 +101,31 @@ def test_closed_and_full_descriptors_end_it_the_same(place: Place, redirect: str
 
     assert visible(traced) == visible(plain)
     assert place.run.named('job')
+
+
+@every_python
+def test_every_python_the_command_may_choose_is_recorded(place: Place, version: str):
+    """The launcher's own Python is another one."""
+    place.write({'main.py': MIDST.format(statement=ENDINGS['an exception'])})
+    command = (python(version), 'main.py')
+
+    plain = place.plain(*command)
+    traced = place.lens('--no-summary', *command)
+
+    # Newer ones mark places in a line with carets, also in the line that holds our frame.
+    assert (traced.code, traced.stdout) == (plain.code, plain.stdout)
+    assert traced.stderr.splitlines()[-1] == plain.stderr.splitlines()[-1] == 'ValueError: bad reward'
+    assert (
+        place.run.tree('number')
+        == """\
+lens.run!
+  job!
+    ~ step number=1
+      rollout
+        score number=1
+      update
+    ~ step! number=2
+      rollout
+        score number=2
+      update"""
+    )

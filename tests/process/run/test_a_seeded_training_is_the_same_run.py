@@ -10,6 +10,8 @@ import pytest
 
 from tests.helpers.run import REPOSITORY, Done, Place, Run
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = REPOSITORY / 'examples' / 'run_grpo.py'
 SMALL = ('--steps', '20', '--seed', '7', '--prompts-per-step', '4', '--group-size', '4', '--validate-every', '10')
 

@@ -48,7 +48,7 @@ class Try:
 
     code: int
     said: list[str]
-    stderr: str
+    screen: str
     run: Run
 
     @property
@@ -66,8 +66,8 @@ def tries(folder: Path, command: tuple[str, ...], kill: Killer | None = None, re
     def one(number: int) -> Try:
         place = Place(folder / str(number)).write({**FILES, 'program.py': PROGRAM})
         env = {'XDG_CACHE_HOME': str(folder / 'cache')}
-        with open(place.folder / 'out', 'w+b') as out, open(place.folder / 'err', 'w+b') as err:
-            launcher = place.start(LENS, *command, env=env, stdout=out, stderr=err)
+        with open(place.folder / 'out', 'w+b') as out:
+            launcher = place.start(LENS, *command, env=env, out=out)
             try:
                 if kill is not None:
                     wait_until(lambda: b'step 3 ' in (place.folder / 'out').read_bytes())
@@ -79,15 +79,16 @@ def tries(folder: Path, command: tuple[str, ...], kill: Killer | None = None, re
                     assert done.code == 0, done.stderr
             finally:
                 end(launcher)
-        said = (place.folder / 'out').read_text().rpartition('\n')[0].split('\n')
-        return Try(code, said, (place.folder / 'err').read_text(), place.run)
+        screen = (place.folder / 'out').read_text()
+        # A line it was killed in does not count.
+        return Try(code, screen.rpartition('\n')[0].split('\n'), screen, place.run)
 
     with ThreadPoolExecutor(TOGETHER) as pool:
         return list(pool.map(one, range(TRIES)))
 
 
 def pid_said(place: Place) -> int:
-    return int((place.folder / 'out').read_text().split()[1])
+    return int((place.folder / 'out').read_text().partition('\npid ')[2].split()[0])
 
 
 def alive(pid: int) -> bool:
@@ -155,7 +156,7 @@ def test_sigkill_of_the_program(tmp_path: Path):
         assert_whole(one, estimated=False)
         assert 'job' in cut_short(one)
         assert one.run.only('job').end <= one.run.only('lens.run').end
-        assert 'cut short by the end of their process' in one.stderr
+        assert 'cut short by the end of their process' in one.screen
 
 
 def test_os_exit_in_the_middle(tmp_path: Path):
@@ -227,7 +228,7 @@ def test_sigkill_of_the_whole_group_and_replay(tmp_path: Path):
 def test_a_second_replay_changes_nothing(tmp_path: Path):
     place = Place(tmp_path).write({**FILES, 'program.py': PROGRAM})
     with open(tmp_path / 'out', 'w+b') as out:
-        launcher = place.start(LENS, *ENDLESS, stdout=out, stderr=out)
+        launcher = place.start(LENS, *ENDLESS, out=out)
         wait_until(lambda: b'step 3 ' in (tmp_path / 'out').read_bytes())
         end(launcher)
     path = str(place.run.path)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.run import PATIENCE, Place
 
 # A server in a session of its own that goes on when the command has ended, until somebody writes `over`.
@@ -60,6 +62,27 @@ def test_a_server_left_behind_is_told_and_a_replay_adds_the_rest(place: Place):
     assert len(run.named('job')) == 2 and len(run.named('step')) == 7
     assert len({span.id for span in run.spans}) == len(run.spans) == 1 + 2 + 7 * 4
     assert not any(span.truncated for span in run.spans)
+
+
+@pytest.mark.xfail(reason='the launcher has removed the spool by then, and nobody would look for another')
+def test_a_process_that_starts_when_the_launcher_has_ended_is_not_lost_in_silence(place: Place):
+    """`lens-instrument sh -c 'python train.py &'`: the command ends before Python has begun."""
+    place.write(
+        {
+            'late.py': 'import os, time\n'
+            'while not os.path.exists("over"): time.sleep(0.01)\n'
+            'import trainer\ntrainer.fit(trainer.Config(), 3)\nopen("served", "w").close()\n'
+        }
+    )
+    done = place.plain('bash', '-c', 'lens-instrument bash -c "(sleep 0.5; python late.py) > late.out 2>&1 &"')
+    assert done.code == 0, done.stderr
+
+    place.write({'over': ''})
+    wait_for(lambda: (place.cwd / 'served').exists())
+    wait_for(lambda: not place.lens('--replay', str(place.run.path)).code)
+
+    assert (place.cwd / 'late.out').read_text() == place.plain('python', 'train.py').stdout
+    assert len(place.run.named('step')) == 3
 
 
 def test_with_exec_the_command_has_the_launchers_process_id_and_is_collected(place: Place):

@@ -83,7 +83,7 @@ def test_a_rule_that_lost_one_of_its_places_is_told_though_others_matched(place:
     done = place.lens('python', 'train.py')
 
     assert len(place.run.named('step')) == 3
-    assert 'class Timer has no time' in done.stderr
+    assert 'matched in part (class Timer has no time): trainer:Timer.time' in ' '.join(done.stderr.split())
 
 
 def test_a_module_that_was_never_imported_is_told_too(place: Place):

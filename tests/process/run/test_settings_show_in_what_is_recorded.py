@@ -144,7 +144,7 @@ def test_the_runs_own_config_switches_off_what_is_recorded_and_announces_it(plac
     assert place.run.points == []
     assert place.run.facts['settings']['enabled'] == [False, "the program's own config"]
     assert '0 spans recorded' in done.stderr
-    assert "enabled=false, from the program's own config" in done.stderr
+    assert "enabled is off: the program's own config" in done.stderr
 
 
 @pytest.mark.parametrize(
