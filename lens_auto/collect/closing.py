@@ -8,6 +8,7 @@ import os
 from time import monotonic, sleep
 
 from lens_auto.collect import checkpoint, encoding, store
+from lens_auto.collect.liveness import carriers
 from lens_auto.collect.reading import PROCESSES
 from lens_auto.collect.spool import PLAN
 
@@ -55,14 +56,16 @@ def close(collector: Collector, deadline: float) -> None:
         if left:
             collector.save()  # the files are longer by it
         store.remove_outbox(collector.folder.path)
-    if alive:
-        running = '1 process is' if len(alive) == 1 else f'{len(alive)} processes are'
-        totals.notes.append(f'{running} still running; after that, --replay adds what was recorded meanwhile')
-    finished = written and not collector.reading.members and not collector.reading.left()
+    # Those that record already, and those that may begin to; the run's own are gone when nothing was left behind.
+    running = len(alive) or (carriers(collector.spool) if written else 0)
+    if running:
+        still = '1 process is' if running == 1 else f'{running} processes are'
+        totals.notes.append(f'{still} still running; after that, --replay adds what was recorded meanwhile')
+    finished = written and not running and not collector.reading.members and not collector.reading.left()
     totals.complete = finished and not totals.unsent
     if finished:
         totals.spools = []
-    elif not alive:
+    elif not running:
         totals.spools = [_move_spool(collector, deadline)]
     collector.write_run_file()
     if finished:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from time import sleep
 
 from lens_auto.collect import checkpoint, closing, collector, otlp, runfile, store, summary
 from lens_auto.collect.collector import Collector
@@ -29,7 +28,6 @@ _ENDPOINTS = (
     'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
 )
-_TRIES = 3
 
 
 def replay(folder: str, environ: Mapping[str, str]) -> int:
@@ -190,14 +188,12 @@ def _send(folder: str, environ: Mapping[str, str]) -> tuple[bool, list[str]]:
 
 
 def _try(exporters: Any, kind: str, line: str) -> bool:
-    for attempt in range(_TRIES):
-        try:
-            if exporters.send(kind, line):
-                return True
-        except Exception as error:
-            exporters.note(otlp.reason(error))
-        sleep(0.2 * (attempt + 1))
-    return False
+    # Once: the SDK's exporter has tried again itself for as long as OTEL_EXPORTER_OTLP_TIMEOUT lets it.
+    try:
+        return exporters.send(kind, line)
+    except Exception as error:
+        exporters.note(otlp.reason(error))
+        return False
 
 
 def _read_sent(folder: str) -> dict[str, int]:

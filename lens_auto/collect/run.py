@@ -96,7 +96,9 @@ def identify(environ: Mapping[str, str]) -> Run:
     nonce = digest(join, 6) if strong else os.urandom(6).hex()
     for name in _RUN_IDS:
         if environ.get(name, '').strip():
-            run_id, source = environ[name].strip()[:128], name
+            # It is a word of a file name, of a line of a file and of what people read.
+            run_id = ''.join(c if c.isprintable() else '_' for c in environ[name].strip()[:128])
+            source = name
             break
     else:
         # Launchers on several nodes, with no folder in common, must still agree.

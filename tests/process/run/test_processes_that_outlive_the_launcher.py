@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.helpers.run import PATIENCE, Place
 
 # A server in a session of its own that goes on when the command has ended, until somebody writes `over`.
@@ -64,7 +62,6 @@ def test_a_server_left_behind_is_told_and_a_replay_adds_the_rest(place: Place):
     assert not any(span.truncated for span in run.spans)
 
 
-@pytest.mark.xfail(reason='the launcher has removed the spool by then, and nobody would look for another')
 def test_a_process_that_starts_when_the_launcher_has_ended_is_not_lost_in_silence(place: Place):
     """`lens-instrument sh -c 'python train.py &'`: the command ends before Python has begun."""
     place.write(
