@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 JOURNAL = 'journal'
 _MARGIN = 0.4  # seconds kept back for what follows the sending
+_GRACE = 0.5  # seconds for processes of the run that are about to end
 _PATIENCE = 5.0  # seconds to wait for room on a full disk
 _STATUS_ERROR = 2
 LOCK = '.collector'
@@ -57,7 +58,7 @@ def close(collector: Collector, deadline: float) -> None:
             collector.save()  # the files are longer by it
         store.remove_outbox(collector.folder.path)
     # Those that record already, and those that may begin to; the run's own are gone when nothing was left behind.
-    running = len(alive) or (carriers(collector.spool) if written else 0)
+    running = len(alive) or (_left_behind(collector.spool, deadline) if written else 0)
     if running:
         still = '1 process is' if running == 1 else f'{running} processes are'
         totals.notes.append(f'{still} still running; after that, --replay adds what was recorded meanwhile')
@@ -75,6 +76,14 @@ def close(collector: Collector, deadline: float) -> None:
         collector.sender.give_up()
     collector.folder.unregister()
     totals.last = not any(still for _, _, still in collector.folder.launchers())
+
+
+def _left_behind(spool: str, deadline: float) -> int:
+    """Processes that carry the spool and stay: helpers of multiprocessing end a moment after their program."""
+    until = min(deadline - _MARGIN, monotonic() + _GRACE)
+    while (count := carriers(spool)) and monotonic() < until:
+        sleep(0.02)
+    return count
 
 
 def _write_root(collector: Collector) -> None:
