@@ -42,8 +42,11 @@ def trace(name: str, /, **attributes: Scalar) -> Callable[[Function], Function]:
         **attributes: The span's attributes.
 
     Raises:
-        TypeError: The function is a generator; put `span()` inside it, where the context can be left at each yield.
+        TypeError: The function is a generator; put `span()` inside it, where the context can be left at each yield. Or the
+            name was forgotten: `@trace` instead of `@trace('name')`.
     """
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("trace() takes the span's name: @trace('name')")
 
     def decorate(function: Function) -> Function:
         from functools import wraps

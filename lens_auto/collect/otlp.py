@@ -26,6 +26,15 @@ _LAST_TRY = 0.5
 _PATIENCE = 5
 
 
+def is_about_sending(note: str) -> bool:
+    """True for a note that `Sender.notes` made: a later attempt makes it out of date.
+
+    Args:
+        note: A line of run.json's notes.
+    """
+    return note.startswith(('sending to ', 'nothing was sent: '))
+
+
 class Sender:
     """Sends one launcher's chunks, in a thread of its own.
 

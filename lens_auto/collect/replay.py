@@ -57,21 +57,30 @@ def replay(folder: str, environ: Mapping[str, str]) -> int:
     _empty_outbox(folder)
     sent = True
     # Not while a collector writes: if it is killed, what it wrote last is cut off and written again.
-    if not notes and any(environ.get(name) for name in _ENDPOINTS):
+    if not going_on and _has_destination(parts, environ):
         sent, said = _send(folder, environ)
-        notes += said
-        if sent:
-            for part in parts:
+        notes.append(said)
+        for part in parts:
+            # What an earlier attempt met is over, whatever this one met.
+            part.notes = [note for note in part.notes if not otlp.is_about_sending(note)]
+            if sent:
                 part.unsent = {}
                 part.complete = part.complete or not _spools(folder)
-                runfile.write(folder, part)
+            runfile.write(folder, part)
     whole = merge(runfile.load(folder) or parts)
     whole.notes += notes
     whole.folder = folder
     look = look_of(2, environ, sys.stderr.encoding)
     sys.stderr.write(summary.render(whole, look, going_on))
     merged = whole.complete or any(whole.unsent.values())
-    return 0 if merged and sent and not notes else 1
+    return 0 if merged and sent and not going_on else 1
+
+
+def _has_destination(parts: list[Totals], environ: Mapping[str, str]) -> bool:
+    """An endpoint is named, or the run was to be sent: then the SDK's default endpoint was, and is, meant."""
+    if any(environ.get(name) for name in _ENDPOINTS):
+        return True
+    return any(part.settings.get('exporter', [''])[0] == 'otlp' for part in parts)
 
 
 def _run(key: dict[str, str]) -> Run:
@@ -161,15 +170,19 @@ def _empty_outbox(folder: str) -> None:
     store.remove_outbox(folder)
 
 
-def _send(folder: str, environ: Mapping[str, str]) -> tuple[bool, list[str]]:
-    """Send every line that was not sent, and note after each that it was: a second replay sends none of them."""
+def _send(folder: str, environ: Mapping[str, str]) -> tuple[bool, str]:
+    """Send every line that was not sent, and note after each that it was: a second replay sends none of them.
+
+    The answer is whether nothing is left, and a word on it for the user.
+    """
     try:
         from lens_auto.collect.otlp_sdk import Exporters
 
         exporters = Exporters(environ)
     except Exception as error:
-        return False, [f'nothing was sent: {otlp.reason(error)}']
+        return False, f'nothing was sent: {otlp.reason(error)}'
     done = _read_sent(folder)
+    new = 0
     for name in sorted(os.listdir(folder)):
         kind = name.partition('-')[0]
         if kind not in (store.TRACES, store.METRICS) or not name.endswith('.jsonl'):
@@ -181,10 +194,13 @@ def _send(folder: str, environ: Mapping[str, str]) -> tuple[bool, list[str]]:
                     break  # still being written
                 if not _try(exporters, kind, line.decode()):
                     said = exporters.said()
-                    return False, [f'sending to {exporters.endpoint} failed{": " + said if said else ""}']
+                    return False, f'sending to {exporters.endpoint} failed{": " + said if said else ""}'
+                new += 1
                 done[name] = done.get(name, 0) + len(line)
                 _write_sent(folder, done)
-    return True, []
+    if not new:
+        return True, 'sending: there was nothing left to send'
+    return True, f'sending: all of it is at {exporters.endpoint} now'
 
 
 def _try(exporters: Any, kind: str, line: str) -> bool:

@@ -195,7 +195,7 @@ _EXPLAINED = (
     (
         'expected <block end>',
         'this line is not indented like its neighbours',
-        'keys of one mapping start in one column',
+        'keys of one mapping start in one column; a value that begins with `{` needs quotes: name: "{label}.step"',
     ),
 )
 

@@ -231,7 +231,8 @@ class _Parser:
 
     def refused(self, what: ast.AST, node: ast.AST) -> ExpressionError:
         name = _REFUSED.get(type(what)) or f'`{type(what).__name__.lower()}`'
-        return self.fault(f'{name} is not allowed in an expression', node, _ALLOWED)
+        hint = 'an attribute is an expression already: write it without `{...}`' if name == 'a set' else _ALLOWED
+        return self.fault(f'{name} is not allowed in an expression', node, hint)
 
     def tree(self, node: ast.expr, depth: int) -> Tree:
         if depth > MAX_DEPTH:

@@ -254,6 +254,9 @@ class _Rules:
             hint = 'give it `start` and `stop`, or `lap`'
             reader.fault(node, 'an interval rule needs to know where a span starts and where it ends', hint)
         label_arg, current = self.parameter(values, 'label_arg'), reader.flag(values, 'current', False)
+        if lap and current:
+            # A lap's span is known only when it is over: whatever opened meanwhile has its parent already.
+            reader.fault(values['current'], 'a lap cannot be current', 'remove `current`, or use `start` and `stop`')
         return IntervalRule(start, stop, lap, label_arg, current)
 
     def logger(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:

@@ -70,7 +70,8 @@ def test_a_generator_is_refused_and_a_wrong_instrument_too(tmp_path: Path) -> No
     source = """
     import lens_auto
     def gen(): yield
-    for wrong in (lambda: lens_auto.trace('x')(gen), lambda: lens_auto.metric('x', 1, instrument='guage')):
+    metric = lens_auto.metric
+    for wrong in (lambda: lens_auto.trace('x')(gen), lambda: lens_auto.trace(gen), lambda: metric('x', 1, 'guage')):
         try:
             wrong()
         except (TypeError, ValueError) as error:
@@ -79,5 +80,6 @@ def test_a_generator_is_refused_and_a_wrong_instrument_too(tmp_path: Path) -> No
     printed = Program(tmp_path, {'main.py': source}).plain().stdout.splitlines()
     assert printed == [
         'trace() cannot wrap the generator function gen: use span() inside it',
+        "trace() takes the span's name: @trace('name')",
         "instrument is 'guage'; it can be 'gauge', 'counter' or 'histogram'",
     ]

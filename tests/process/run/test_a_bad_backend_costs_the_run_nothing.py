@@ -108,6 +108,23 @@ def test_a_replay_that_fails_sends_the_rest_next_time(place: Place):
         assert sent(receiver) == kept(run)
 
 
+def test_a_replay_that_succeeds_says_so_and_forgets_what_failed_before(place: Place):
+    with backend('down', 'grpc') as (_, env):
+        place.lens(*TRAIN, env=env)
+    with Receiver() as receiver:
+        sent = place.lens('--replay', str(place.run.path), env=receiver.environment('grpc'))
+        again = place.lens('--replay', str(place.run.path), env=receiver.environment('grpc'))
+    assert 'sending: all of it is at ' in sent.stderr and 'sending: there was nothing left to send' in again.stderr
+    assert 'failed' not in sent.stderr + again.stderr
+    assert not any('failed' in note for note in place.run.facts['notes'])
+
+
+def test_a_run_meant_for_the_default_endpoint_is_replayed_to_it(place: Place):
+    place.lens('--exporter', 'otlp', *TRAIN, env={'OTEL_EXPORTER_OTLP_TIMEOUT': '1'})
+    tried = place.lens('--replay', str(place.run.path), env={'OTEL_EXPORTER_OTLP_TIMEOUT': '1'})
+    assert tried.code == 1 and 'sending to ' in tried.stderr
+
+
 def test_a_run_kept_in_a_folder_can_be_sent_afterwards(place: Place):
     run = place.record(*TRAIN)
     with Receiver() as receiver:
@@ -186,11 +203,10 @@ def patient(true: Callable[[], object]) -> None:
 
 
 def test_without_the_sdk_the_launcher_says_what_to_install(place: Place):
-    """What is not installed cannot be imported: a module in its place that says so stands for that."""
-    place.write({'hidden/opentelemetry/__init__.py': 'raise ImportError("hidden", name="opentelemetry")\n'})
-    env = {'PYTHONPATH': str(place.cwd / 'hidden'), 'OTEL_EXPORTER_OTLP_ENDPOINT': 'http://127.0.0.1:9'}
+    hidden = 'import sys; sys.modules["opentelemetry"] = None; from lens_auto.launch.main import main; main()'
+    env = {'OTEL_EXPORTER_OTLP_ENDPOINT': 'http://127.0.0.1:9'}
 
-    done = place.lens(*TRAIN, env=env)
+    done = place.plain('python', '-c', hidden, *TRAIN, env=env)
 
     assert done.code == 0
     assert "pip install 'lens-auto[otlp]'" in done.stderr

@@ -244,6 +244,7 @@ def test_resource_attributes_of_the_user_are_on_everything(place: Place):
     for item in (*run.spans, *run.points):
         assert (item.resource['team'], item.resource['cluster']) == ('rl', 'a,b')
         assert item.resource['nemo.run.id'] == '4711'
+        assert item.resource['nemo.user.id'] == 'ann'
 
 
 @pytest.mark.parametrize('number', ['1', 'true', 'YES', 'on'])

@@ -140,6 +140,20 @@ rollout, setup, step
             give it `start` and `stop`, or `lap`
         """,
     ),
+    'a lap that would be current': (
+        rule('kind: interval', 'lap: m:log', 'group: step', 'name: rl.f', 'current: true'),
+        """\
+        my.yaml:7:12  a lap cannot be current
+            remove `current`, or use `start` and `stop`
+        """,
+    ),
+    'an expression in braces': (
+        rule(*FUNCTION, 'attributes: {n: "{arg.x}"}'),
+        """\
+        my.yaml:7:20  a set is not allowed in an expression
+            an attribute is an expression already: write it without `{...}`
+        """,
+    ),
     'a boolean in quotes': (
         rule(*FUNCTION, 'root: "yes"'),
         """\
