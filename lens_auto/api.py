@@ -42,32 +42,56 @@ def trace(name: str, /, **attributes: Scalar) -> Callable[[Function], Function]:
         **attributes: The span's attributes.
 
     Raises:
-        TypeError: The function is a generator; put `span()` inside it, where the context can be left at each yield. Or the
-            name was forgotten: `@trace` instead of `@trace('name')`.
+        TypeError: The function is a generator; put `span()` inside it, where the context can be left at each yield. Or
+            the name was forgotten: `@trace` instead of `@trace('name')`.
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError("trace() takes the span's name: @trace('name')")
 
     def decorate(function: Function) -> Function:
-        from functools import wraps
-        from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+        flags = _flags(function)
+        if flags & (_GENERATOR | _ASYNC_GENERATOR):
+            name_ = getattr(function, '__qualname__', repr(function))
+            raise TypeError(f'trace() cannot wrap the generator function {name_}: use span() inside it')
 
-        if isgeneratorfunction(function) or isasyncgenfunction(function):
-            raise TypeError(f'trace() cannot wrap the generator function {function.__qualname__}: use span() inside it')
-
-        @wraps(function)
         async def awaited(*args: Any, **kwargs: Any) -> Any:
             with span(name, **attributes):
                 return await function(*args, **kwargs)
 
-        @wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
             with span(name, **attributes):
                 return function(*args, **kwargs)
 
-        return awaited if iscoroutinefunction(function) else called  # pyright: ignore[reportReturnType]
+        return _like(function, awaited if flags & _COROUTINE else called)
 
     return decorate
+
+
+# As in functools and inspect, which are not imported for it: a module of that name may be the program's own.
+_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
+_CARRIED = ('__module__', '__name__', '__qualname__', '__doc__', '__annotations__', '__type_params__')
+
+
+def _flags(function: Any) -> int:
+    """How a function was compiled, through bound methods and partials."""
+    for _ in range(8):
+        code = getattr(function, '__code__', None)
+        if code is not None:
+            return code.co_flags
+        function = getattr(function, '__func__', None) or getattr(function, 'func', None)
+    return 0
+
+
+def _like(function: Any, made: Any) -> Any:
+    """A wrapper with the name, signature and attributes of what it wraps."""
+    for name in _CARRIED:
+        try:
+            setattr(made, name, getattr(function, name))
+        except AttributeError:
+            continue
+    made.__dict__.update(getattr(function, '__dict__', {}))
+    made.__wrapped__ = function
+    return made
 
 
 def event(name: str, /, **attributes: Scalar) -> None:

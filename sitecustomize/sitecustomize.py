@@ -48,6 +48,8 @@ class _Finder(object):
             if spec is not None and hasattr(spec.loader, 'exec_module') and not getattr(type(spec.loader), 'lens', 0):
                 spec.loader = self.loader(self, name, spec.loader)
         except Exception as error:
+            if _foreign(error):
+                raise
             _note('armed', 'finder: %s' % type(error).__name__)
         return spec
 
@@ -79,6 +81,9 @@ class _Finder(object):
 
                 activate.start(self)
             except Exception as error:
+                if _foreign(error):
+                    self.awake = False  # the next import of a named module tries again
+                    raise
                 self.names = frozenset(('lens_auto',))
                 _note('stood_down', 'stage 2: %s %s' % (type(error).__name__, getattr(error, 'reason', '')))
 
@@ -129,6 +134,15 @@ class _Waking(object):
         if finder.loader is not _Waking and not getattr(type(self.lens_loader), 'lens', 0):
             self.lens_loader = finder.loader(finder, self.lens_name, self.lens_loader)
         return self.lens_loader
+
+
+def _foreign(error):
+    """True when a signal handler of the program, or another thread, raised it while our code ran."""
+    try:
+        from lens_auto.record.foreign import foreign
+    except Exception:  # then what failed is our own loading
+        return False
+    return foreign(error)
 
 
 def _reason():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = 'checkpoint'
-_FORMAT = 1
+_FORMAT = 2
 
 
 class Unreadable(Exception):

@@ -24,6 +24,10 @@ _MARGIN = 0.4  # seconds kept back for what follows the sending
 _GRACE = 0.5  # seconds for processes of the run that are about to end
 _PATIENCE = 5.0  # seconds to wait for room on a full disk
 _STATUS_ERROR = 2
+_NO_ROOM = (
+    'the file system of the run folder is 90 % full: what is not in the folder waits in the journals; '
+    'make room, then --replay'
+)
 LOCK = '.collector'
 # The checkpoint goes last: as long as it is there, it tells a replay what was done.
 _OURS = (checkpoint.NAME + '.new', PROCESSES, LOCK, PLAN)
@@ -43,10 +47,13 @@ def close(collector: Collector, deadline: float) -> None:
         _write_root(collector)
         totals.root_written = True
     written = collector.flush()
-    retry = min(deadline - 0.3, monotonic() + _PATIENCE)
+    # A disk over its share stays so for longer than anybody waits.
+    retry = min(deadline - 0.3, monotonic() + (0.0 if collector.no_room else _PATIENCE))
     while not written and monotonic() < retry:
         sleep(0.05)
         written = collector.flush()
+    if collector.no_room:
+        totals.notes.append(_NO_ROOM)
     if collector.sender is not None:
         collector.sender.drain(deadline - _MARGIN)
         totals.notes += collector.sender.notes()
@@ -114,7 +121,7 @@ def _write_root(collector: Collector) -> None:
         None,
     )
     resource = encoding.resource(collector.intake.of_launcher(collector.who))
-    collector.store.put(store.TRACES, encoding.resource_spans(resource, [span]), 1)
+    collector.store.put(store.TRACES, encoding.resource_spans(resource, [span]), 1, vital=True)
 
 
 def inbound_links(environ: Mapping[str, str]) -> list[tuple[int, int, Mapping[str, Any] | None]]:
@@ -171,11 +178,16 @@ def _move_spool(collector: Collector, deadline: float) -> str:
     # Another disk. A copy counts when it is whole; with it in place the original is nobody's any more.
     fresh = kept + '.new'
     os.mkdir(fresh, 0o700)
-    for name in os.listdir(spool):
-        if monotonic() > deadline:
-            shutil.rmtree(fresh)
-            return spool  # run.json names it: a replay finds it there
-        shutil.copyfile(os.path.join(spool, name), os.path.join(fresh, name))
+    try:
+        for name in os.listdir(spool):
+            path = os.path.join(spool, name)
+            if monotonic() > deadline:
+                raise TimeoutError
+            collector.store.check_room(os.stat(path).st_size)
+            shutil.copyfile(path, os.path.join(fresh, name))
+    except OSError:
+        shutil.rmtree(fresh)
+        return spool  # run.json names it: a replay finds it there
     os.rename(fresh, kept)
     shutil.rmtree(spool, ignore_errors=True)
     return kept

@@ -16,7 +16,7 @@ from time import monotonic, time_ns
 from lens_auto.collect import checkpoint, closing, runfile, snapshot
 from lens_auto.collect.intake import Intake
 from lens_auto.collect.reading import Reading
-from lens_auto.collect.store import Store
+from lens_auto.collect.store import FULL, NoRoom, Store
 from lens_auto.collect.totals import Totals
 from lens_auto.record import process
 
@@ -103,6 +103,7 @@ class Collector:
         sender: Sends what the store puts into the outbox, or None.
         reading: The journals.
         faults: The collector's own faults.
+        no_room: The run folder's disk was too full to be written to, the last time that was tried.
         totals: This launcher's part of the run, as of the last run.json.
         whole: The run as all its launchers see it, as of the last run.json.
     """
@@ -128,7 +129,8 @@ class Collector:
             values: Resolved settings.
             console_fd: The launcher's standard output, with exporter `console`.
             facts: For run.json: `command` (list), `settings` (name -> [value, source]), `rules` (list of dicts with
-                key, kind, group, name, where, targets, on), `groups_off` (list), `notes` (list).
+                key, kind, group, name, where, targets, on, labels, keys), `groups_off` (list), `notes` (list), and
+                `select`: gives rules and groups_off for a spec of span groups that the program's own config names.
             environ: The launcher's environment as it was at the start.
             launcher: Whose part of the run this is; this process by default.
             live: The processes may still run. A replay passes False: nobody saw them die.
@@ -166,6 +168,7 @@ class Collector:
             notes=list(facts.get('notes') or []),
         )
         self._notes = list(self.totals.notes)
+        self._select: Callable[[str], tuple[list[dict[str, Any]], list[str]]] | None = facts.get('select')
         self._lock = -1
         self._started = False
         self._done = _thread.allocate_lock()  # held until the thread has ended
@@ -177,6 +180,7 @@ class Collector:
         self._retry_after = 1.0
         self._written_at = monotonic() + _FIRST_RUN_FILE - _RUN_FILE
         self._saved = False
+        self.no_room = False
         self.whole = self.totals
 
     def start(self) -> None:
@@ -246,7 +250,7 @@ class Collector:
         grace = min(reading, monotonic() + _GRACE)
         while monotonic() < reading:
             busy = self._guard('step', self._step)
-            waits = monotonic() < self._retry_at  # for the disk
+            waits = monotonic() < self._retry_at and not self.no_room  # for the disk
             if not busy and not waits and (not self.reading.members or monotonic() > grace):
                 break
             if not busy:
@@ -305,18 +309,23 @@ class Collector:
             self.save()
         except OSError as error:
             # Disk full, most likely: what waits is kept, and nothing more is read until it could be written.
-            self.fault('flush', error)
+            self.no_room = isinstance(error, NoRoom)
+            if self.no_room:
+                self.intake.count('no_room')
+            else:
+                self.fault('flush', error)
             self._retry_at = monotonic() + self._retry_after
             self._retry_after = min(2 * self._retry_after, _LONGEST_RETRY)
             return False
         self._retry_after = 1.0
+        self.no_room = False
         self.reading.news = False
         if self.sender is not None:
             self.sender.wake()
         if self._console is not None:
             printed, self.intake.printed = self.intake.printed, []
             self._console.print(printed)
-            self.totals.counts['not_printed'] = self._console.lost
+            self.intake.counts['not_printed'] = self._console.lost
         self._flushed_at = monotonic()
         self._flush_every = max(_FLUSH, _FLUSH_SHARE * (self._flushed_at - begun))
         return True
@@ -378,7 +387,13 @@ class Collector:
 
     def write_run_file(self) -> None:
         """Bring run.json up to date."""
+        groups = self.intake.ledger.settings.get('span_groups')
+        if groups is not None and self._select is not None:
+            rules, self.totals.groups_off = self._select(str(groups))
+            self.intake.ledger.know_rules(rules)
         snapshot.fill(self.totals, self.intake, self.reading.members.values(), self.faults)
+        if self.store.dropped:
+            self.totals.dropped[FULL] = self.store.dropped
         self._written_at = monotonic()
         self.whole = self.totals
         self.whole = runfile.write(self.folder.path, self.totals)

@@ -67,3 +67,16 @@ def time(ns: float) -> str:
                 else f'{scaled:.0f} {unit}'
             )
     return f'{ns:.0f} ns'
+
+
+def shortened(text: str, most: int) -> str:
+    """A text cut at the end of a word, where it is too long.
+
+    Args:
+        text: One line.
+        most: Characters.
+    """
+    if len(text) <= most:
+        return text
+    place = text.rfind(' ', most // 2, most)
+    return text[: place if place > 0 else most - 1].rstrip(' ,;:') + '…'

@@ -33,6 +33,20 @@ if TYPE_CHECKING:
 _MOST_OPEN = 100_000
 
 _LONGEST_STEP = 1_000_000_000
+_INT64 = 1 << 63
+
+
+def _measured(item: Any) -> float | None:
+    """A point's value as all behind here can add it: an int of 64 bits or a float; None when it is neither."""
+    kind: object = item.__class__
+    if kind is float:
+        return item
+    if kind is int or kind is bool:
+        try:
+            return int(item) if -_INT64 <= item < _INT64 else float(item)
+        except OverflowError:
+            pass
+    return None
 
 
 class Intake:
@@ -230,6 +244,11 @@ class Intake:
         member.last = max(member.last, at)
         if not self._metrics:
             return
+        value = _measured(value)
+        # One that is not finite would spoil a sum for good; a gauge may well be one.
+        if value is None or name.__class__ is not str or (instrument != 'gauge' and value - value != 0):
+            self.count('not_numbers')
+            return
         wall = at + member.shift
         member.series.add(name, instrument, unit, value, labels, wall, member.first + member.shift, trace_id, span_id)
         self.ledger.point(name, instrument, unit, value, wall)
@@ -256,7 +275,8 @@ class Intake:
         """
         end = member.dead_at or member.last
         self.last_ns = max(self.last_ns, max(end, member.last) + member.shift)
-        for span_id, opened in list(member.opened.items()):
+        # Innermost first: a step counts what its children covered when it ends itself.
+        for span_id, opened in reversed(list(member.opened.items())):
             self._truncate(member, span_id, opened, max(end, opened[2]))
         member.opened.clear()
         for reason, records in member.dropped.items():

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lens_auto.collect.totals import MetricRow, ProcessRow, RuleRow, taken
+from lens_auto.collect.totals import STATS, MetricRow, ProcessRow, RuleRow, taken
 from lens_auto.record import format
 
 TYPE_CHECKING = False
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _MOST_METRICS = 500
 _MOST_PROCESSES = 5000
 _MOST_REASONS = 20
-_STATS = ('calls', 'spans', 'errors', 'ns', 'over_budget')
 
 
 class Ledger:
@@ -42,7 +41,7 @@ class Ledger:
         """Name the rules of the plan, so that one that never matches has a row too.
 
         Args:
-            rules: key, kind, group, name, where, targets and on of each.
+            rules: key, kind, group, name, where, targets, on, labels and keys of each.
         """
         for rule in rules:
             row = self.rule(str(rule.get('key', '')))
@@ -50,7 +49,10 @@ class Ledger:
                 setattr(row, field, str(rule.get(field) or ''))
             row.targets = list(rule.get('targets') or [])
             row.name = row.name or ', '.join(row.targets[:1])
-            row.on = bool(rule.get('on', True))
+            row.labels = list(rule.get('labels') or [])
+            row.keys = list(rule.get('keys') or [])
+            # One that recorded before the program's own config switched it off was on.
+            row.on = bool(rule.get('on', True)) or row.spans > 0
 
     def rule(self, key: str) -> RuleRow:
         """The row of a rule.
@@ -98,6 +100,9 @@ class Ledger:
         if what == format.STATS:
             for rule, counts in fields.items():
                 member.stats[rule] = list(counts)
+        elif what == format.SEEN:
+            for rule, patterns in fields.items():
+                self.rule(rule).saw(map(str, patterns))
         elif what == format.PATCHED:
             # One rule may patch several places of a process: it matched that process once.
             if key not in member.matched:
@@ -208,7 +213,7 @@ def add_stats(rules: dict[str, RuleRow], member: Member) -> None:
         row = rules.get(key)
         if row is None:
             row = rules[key] = RuleRow(key)
-        for name, count in zip(_STATS, counts, strict=False):
+        for name, count in zip(STATS, counts, strict=False):
             setattr(row, name, getattr(row, name) + count)
 
 

@@ -40,10 +40,10 @@ def look_of(fd: int, environ: Mapping[str, str], encoding: str | None) -> Look:
 
     Args:
         fd: Where the summary goes.
-        environ: NO_COLOR and TERM are honoured.
+        environ: NO_COLOR, TERM and the locale's variables are honoured.
         encoding: Of the stream.
     """
-    unicode = (encoding or '').lower().replace('-', '') == 'utf8'
+    unicode = _is_utf8(encoding or '') and _is_utf8(_charset(environ))
     if not os.isatty(fd):
         return Look(unicode=unicode)
     try:
@@ -52,3 +52,17 @@ def look_of(fd: int, environ: Mapping[str, str], encoding: str | None) -> Look:
         width = 100
     color = not environ.get('NO_COLOR') and environ.get('TERM', '') not in ('', 'dumb')
     return Look(width, color, unicode)
+
+
+def _is_utf8(charset: str) -> bool:
+    return charset.lower().replace('-', '') == 'utf8'
+
+
+def _charset(environ: Mapping[str, str]) -> str:
+    """The character set of the user's locale, '' in C and POSIX. Python itself takes those for UTF-8."""
+    names = ('LC_ALL', 'LC_CTYPE', 'LANG')
+    if not environ.get('LC_ALL') and environ.get('LANG', '') in ('', 'C', 'POSIX'):
+        if environ.get('LC_CTYPE') in ('C.UTF-8', 'C.utf8', 'UTF-8'):
+            return ''  # Python's own word (PEP 538), not the user's
+    named = next((environ[name] for name in names if environ.get(name)), '')
+    return named.partition('@')[0].rpartition('.')[2]

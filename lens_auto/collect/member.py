@@ -51,7 +51,7 @@ class Member:
         spans: Spans it finished or was cut short in.
         points: Metric points it recorded.
         logs: Log records it wrote.
-        stats: Rule key -> cumulative [calls, spans, errors, ns, over_budget].
+        stats: Rule key -> cumulative [calls, spans, errors, ns, over_budget, unread, filtered].
         matched: Keys of the rules that patched something in it.
         dropped: Reason -> records it lost.
         broken: Its journal cannot be read on.

@@ -37,6 +37,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from lens_auto.collect import store
+from lens_auto.collect.figures import shortened
 from lens_auto.settings import redact
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class Exporters:
 
     def said(self) -> str:
         """The last thing the exporters complained about, in one line, without secrets."""
-        return redact.text(' '.join(self._words.lines[-1].split())[:200]) if self._words.lines else ''
+        return shortened(redact.text(' '.join(self._words.lines[-1].split())), 200) if self._words.lines else ''
 
 
 class _Words(logging.Handler):

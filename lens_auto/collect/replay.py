@@ -164,9 +164,12 @@ def _empty_outbox(folder: str) -> None:
         stem = os.path.basename(path).rsplit('-', 3)[0]
         if any(name.startswith(stem + '-') and alive for name, _, alive in RunFolder(folder, False).launchers()):
             continue
-        with open(path, 'rb') as file:
-            store.Store(folder, stem, False).append(f'{store.kind_of(path)}-{stem}.jsonl', file.read())
-        os.unlink(path)
+        try:
+            with open(path, 'rb') as file:
+                store.Store(folder, stem, False).append(f'{store.kind_of(path)}-{stem}.jsonl', file.read())
+            os.unlink(path)
+        except OSError:
+            break  # the disk is full: it stays for the next replay
     store.remove_outbox(folder)
 
 

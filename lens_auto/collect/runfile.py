@@ -86,7 +86,7 @@ def _json(item: Any) -> str:
     if kind is str:
         return encoding.quote(item)
     if kind is int:
-        return str(item)
+        return str(item) if item.bit_length() < 1024 else f'"{item:#x}"'  # Python refuses to print the longest
     if kind is dict:
         return '{' + ', '.join([f'{encoding.quote(str(name))}: {_json(one)}' for name, one in item.items()]) + '}'
     if kind is list or kind is tuple:

@@ -7,6 +7,7 @@ from time import monotonic_ns
 
 from lens_auto.collect.distribution import KEPT, spread
 from lens_auto.collect.ledger import add_stats
+from lens_auto.collect.reasons import switched_off
 from lens_auto.collect.totals import OpenRow, RuleRow, SpanRow, filled
 
 TYPE_CHECKING = False
@@ -47,6 +48,8 @@ def fill(totals: Totals, intake: Intake, members: Iterable[Member], faults: Mapp
             if now - start > _LONG_NS and len(totals.open) < _MOST_OPEN:
                 totals.open.append(OpenRow(name, member.label, start + member.shift))
     totals.rules = [row for key, row in rules.items() if key]
+    for row in totals.rules:
+        row.off = switched_off(row.kind, totals.settings)
     totals.faults = dict(faults)
     for row in rules.values():
         for what, count in row.faults.items():

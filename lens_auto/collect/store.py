@@ -10,6 +10,7 @@ checkpoint: one that is in sight is one that no later collector will write again
 from __future__ import annotations
 
 import os
+from errno import ENOSPC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,14 @@ TRACES, METRICS, LOGS = 'traces', 'metrics', 'logs'
 OUTBOX = 'outbox'
 _ENVELOPE = {TRACES: '{"resourceSpans":[%s]}\n', METRICS: '{"resourceMetrics":[%s]}\n', LOGS: '{"resourceLogs":[%s]}\n'}
 _LINE = 512 * 1024  # characters of one line, roughly: what one request to a backend holds
+SHARE = 0.90  # of the disk, as for the journals: what is left is the program's, for its checkpoints most likely
+LIMIT = 8 << 30  # bytes of one run folder: a run that records more is not what its user meant to keep
+FULL = f'the run folder holds {LIMIT >> 30} GiB, the most it may'
 _MOST_CHUNKS = 2000  # a backend that is down for hours: what comes later goes into the folder's files at once
+
+
+class NoRoom(OSError):
+    """The file system is so full that the rest of it is left to the program: its checkpoints, most likely."""
 
 
 class Store:
@@ -30,6 +38,7 @@ class Store:
         sending: Whether traces and metrics go to the outbox.
         waiting: Characters that are in memory only.
         left: Chunks whose lines are in the folder's files; to be deleted after the next checkpoint.
+        dropped: Spans, points and logs that came when the folder had reached `LIMIT`.
     """
 
     def __init__(self, folder: str, stem: str, sending: bool) -> None:
@@ -45,20 +54,25 @@ class Store:
         self.sending = sending
         self.waiting = 0
         self.left: list[str] = []
+        self.dropped = 0
         self._entries: dict[str, list[str]] = {TRACES: [], METRICS: [], LOGS: []}
         self._items = {TRACES: 0, METRICS: 0, LOGS: 0}
+        self._vital: list[str] = []
         self._lengths: dict[str, int] = {}
         self._chunk = 0  # number of the last chunk written
         self._hidden: list[str] = []
 
-    def put(self, kind: str, entry: str, items: int) -> None:
+    def put(self, kind: str, entry: str, items: int, vital: bool = False) -> None:
         """Take a ResourceSpans, ResourceMetrics or ResourceLogs.
 
         Args:
             kind: TRACES, METRICS or LOGS.
             entry: Its JSON.
             items: Spans, points or logs in it.
+            vital: It is written also when the folder has reached `LIMIT`.
         """
+        if vital:
+            self._vital.append(entry)
         self._entries[kind].append(entry)
         self._items[kind] += items
         self.waiting += len(entry)
@@ -69,9 +83,19 @@ class Store:
         Raises:
             OSError: A file could not be written (disk full); what waits stays waiting.
         """
+        if any(self._entries.values()):
+            self.check_room(self.waiting)
         for kind, entries in self._entries.items():
             if not entries:
                 continue
+            if self._used() + sum(map(len, entries)) > LIMIT:
+                kept = [entry for entry in entries if entry in self._vital]
+                self.dropped += self._items[kind] - len(kept)
+                self._items[kind] = len(kept)
+                self.waiting -= sum(map(len, entries)) - sum(map(len, kept))
+                entries[:] = kept
+                if not kept:
+                    continue
             data = ''.join(_lines(kind, entries)).encode()
             if self.sending and kind != LOGS and self._room():
                 self._write_chunk(kind, data)
@@ -80,22 +104,43 @@ class Store:
             self.waiting -= sum(map(len, entries))
             entries.clear()
             self._items[kind] = 0
+        self._vital.clear()
 
     def leave(self) -> dict[str, int]:
         """Copy the chunks nobody acknowledged into the folder's files; the answer is how many spans and points it was.
 
-        Raises:
-            OSError: A file could not be written.
+        A chunk for which there is no room stays where it is: a replay finds it there too.
         """
         unsent: dict[str, int] = {}
         for path in chunks(self.folder, self.stem):
             kind = kind_of(path)
-            with open(path, 'rb') as file:
-                self.append(f'{kind}-{self.stem}.jsonl', file.read())
-            self.left.append(path)
+            try:
+                self.check_room(os.stat(path).st_size)
+                with open(path, 'rb') as file:
+                    self.append(f'{kind}-{self.stem}.jsonl', file.read())
+                self.left.append(path)
+            except OSError:
+                pass
             name = 'spans' if kind == TRACES else 'points'
             unsent[name] = unsent.get(name, 0) + items_of(path)
         return unsent
+
+    def check_room(self, size: int) -> None:
+        """Leave the program the last tenth of its disk.
+
+        Args:
+            size: Bytes that are to be written.
+
+        Raises:
+            NoRoom: They would fill the disk beyond our share of it.
+        """
+        disk = os.statvfs(self.folder)
+        if disk.f_blocks and disk.f_bavail * disk.f_frsize - size < (1 - SHARE) * disk.f_blocks * disk.f_frsize:
+            raise NoRoom(ENOSPC, f'file system of {self.folder} is {SHARE:.0%} full')
+
+    def _used(self) -> int:
+        """Bytes of the run folder, other launchers' files included."""
+        return _bytes(self.folder) + _bytes(os.path.join(self.folder, OUTBOX))
 
     def _room(self) -> bool:
         try:
@@ -138,7 +183,8 @@ class Store:
 
     def state(self) -> list[Any]:
         """What the next checkpoint must know."""
-        return [self.stem, dict(self._lengths), self._chunk, [os.path.basename(path) for path in self.left]]
+        left = [os.path.basename(path) for path in self.left]
+        return [self.stem, dict(self._lengths), self._chunk, left, self.dropped]
 
     def commit(self) -> None:
         """The checkpoint is written: show the new chunks to the sender, delete those that are in the files."""
@@ -155,7 +201,7 @@ class Store:
         Args:
             state: Answer of `state` when it was taken.
         """
-        self.stem, lengths, self._chunk, left = state
+        self.stem, lengths, self._chunk, left, self.dropped = state
         for name in left:
             _unlink(os.path.join(self.folder, OUTBOX, name))
         self._lengths = dict(lengths)
@@ -297,6 +343,20 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except FileNotFoundError:
         return 0
+
+
+def _bytes(folder: str) -> int:
+    used = 0
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                try:
+                    used += entry.stat(follow_symlinks=False).st_size
+                except FileNotFoundError:
+                    continue  # a chunk that has just been sent
+    except FileNotFoundError:
+        pass
+    return used
 
 
 def _shown(path: str) -> str:

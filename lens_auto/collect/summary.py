@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import os
 
+from lens_auto.collect import reasons, store
 from lens_auto.collect.distribution import quantile
 from lens_auto.collect.figures import number, percent, plural, time, value
 from lens_auto.collect.look import Look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lens_auto.collect.totals import MetricRow, RuleRow, SpanRow, Totals
+    from collections.abc import Callable
+
+    from lens_auto.collect.totals import MetricRow, SpanRow, Totals
 
 _METRICS = 8
 _SLOWEST = 5
@@ -30,15 +33,31 @@ def render(totals: Totals, look: Look | None = None, going_on: bool = False) -> 
         going_on: Its launcher is still at work (a replay that looks at it meanwhile).
     """
     look = look or Look()
-    blocks = [_title(totals, look, going_on)]
+    parts: list[Callable[[], list[str]]] = [lambda: _title(totals, look, going_on)]
     if totals.spans:
         from lens_auto.collect import table
 
-        blocks += [table.draw(totals.spans, look), _findings(totals, look)]
+        parts += [lambda: table.draw(totals.spans, look), lambda: _findings(totals, look)]
     else:
-        blocks.append(_nothing(totals, look))
-    blocks += [_off(totals, look), _end(totals, look)]
-    return '\n\n'.join('\n'.join(block) for block in blocks if block) + '\n'
+        parts += [lambda: _nothing(totals, look), lambda: _section('metrics', _metrics(totals.metrics, look), look)]
+    parts += [lambda: _off(totals, look), lambda: _end(totals, look)]
+    blocks = [_guarded(part) for part in parts]
+    text = '\n\n'.join('\n'.join(block) for block in blocks if block) + '\n'
+    if not look.unicode:
+        text = text.replace('…', '...')
+    try:
+        text.encode('utf-8', 'surrogateescape')  # a folder's name may hold bytes that are no UTF-8
+    except UnicodeEncodeError:
+        text = text.encode('utf-8', 'backslashreplace').decode()
+    return text
+
+
+def _guarded(part: Callable[[], list[str]]) -> list[str]:
+    """A part of the summary, or a line in its place: what cannot be drawn must not cost the rest."""
+    try:
+        return part()
+    except Exception as error:
+        return [f'(a part of the summary is missing: {type(error).__name__}; run.json has what it would have said)']
 
 
 def render_part(totals: Totals) -> str:
@@ -136,16 +155,12 @@ def _nothing(totals: Totals, look: Look) -> list[str]:
         if row.outcome == 'stood_down':
             lines.append(f'  {row.command or "process"} {row.pid} stood down: {row.reason or "no reason given"}')
     lines += ['  ' + line for line in _switched_off(totals)]
-    matched = [row for row in totals.rules if row.processes]
-    if matched:
-        lines.append(f'  {plural(len(matched), "rule")} matched, but what they hook was never called:')
-        lines += [f'    {_rule(row)}' for row in matched[:_NAMES]]
-    lines += ['  ' + line for line in _unmatched(totals.rules, 20, unused=True)]
+    lines += ['  ' + line for line in reasons.rules(totals, nothing=True)]
     off: dict[str, list[str]] = {}
     for row in totals.rules:
         if not row.on:
-            off.setdefault(row.group, []).append(_rule(row))
-    lines += [f'  not selected (span group {group}): {_some(names)}' for group, names in off.items()]
+            off.setdefault(row.group, []).append(reasons.name_of(row))
+    lines += [f'  not selected (span group {group}): {reasons.some(names)}' for group, names in off.items()]
     return [part for line in lines for part in _wrap(line, look.width)]
 
 
@@ -157,13 +172,12 @@ def _switched_off(totals: Totals) -> list[str]:
             'nor --rules, LENS_RULES or an installed package names any rule; see docs/writing_rules.md'
         ]
     lines: list[str] = []
-    for name in ('enabled', 'traces_enabled', 'export_strategy'):
+    for name in ('enabled', 'traces_enabled'):
         item, source = totals.settings.get(name) or (True, '')
         if item is False:
             lines.append(f'{name} is off: {source}')
-        elif name == 'export_strategy' and item not in (True, 'all_ranks'):
-            lines.append(f'only the ranks of export_strategy {item} record: {source}')
-    return lines
+    limited = reasons.strategy(totals)
+    return [*lines, limited] if limited else lines
 
 
 def _off(totals: Totals, look: Look) -> list[str]:
@@ -171,20 +185,33 @@ def _off(totals: Totals, look: Look) -> list[str]:
     if totals.groups_off:
         lines.append('span groups not selected: ' + ', '.join(totals.groups_off))
     if totals.spans:
-        lines += _unmatched(totals.rules, _NAMES)
-    over = [row for row in totals.rules if row.over_budget]
-    if over:
-        names = ', '.join(f'{_rule(row)} ({number(row.over_budget)})' for row in over[:_NAMES])
-        lines.append(f'calls over the budget of their rule, not recorded: {names}')
+        limited = reasons.strategy(totals)
+        lines += [limited] if limited else []
+        lines += reasons.rules(totals, nothing=False)
+    for head, names in (
+        ('never seen', reasons.never_seen(totals.rules)),
+        ('calls over the budget of their rule, not recorded', reasons.counted(totals.rules, 'over_budget')),
+        ('attributes left out', reasons.counted(totals.rules, 'unread')),
+    ):
+        if names:
+            lines.append(f'{head}: {reasons.some(names)}')
     cut = totals.counts.get('truncated', 0)
     if cut:
         lines.append(f'{plural(cut, "span")} cut short by the end of their process')
+    if totals.counts.get('no_room'):
+        lines.append(
+            f'the file system of the run folder was 90 % full: {plural(totals.counts["no_room"], "write")} put off'
+        )
     for reason, records in totals.dropped.items():
         lines.append(f'{plural(records, "record")} dropped: {reason}')
+    if totals.counts.get('not_numbers'):
+        lines.append(f'{plural(totals.counts["not_numbers"], "metric point")} left out: the value is no finite number')
     if totals.counts.get('overflowed'):
         lines.append(
             f'{plural(totals.counts["overflowed"], "metric point")} counted without labels: too many label sets'
         )
+    if totals.counts.get('not_printed'):
+        lines.append(f'{plural(totals.counts["not_printed"], "console line")} could not be printed')
     if totals.counts.get('damaged'):
         lines.append(f'{plural(totals.counts["damaged"], "record")} could not be read')
     if totals.counts.get('foreign') or totals.counts.get('unreadable'):
@@ -194,61 +221,20 @@ def _off(totals: Totals, look: Look) -> list[str]:
     return _section('off', lines, look)
 
 
-def _unmatched(rules: list[RuleRow], most: int, unused: bool = False) -> list[str]:
-    """Rules that are on and did not find all they name, together where the reason is the same.
-
-    A file none of whose modules was imported is about a framework this run does not use: told only when asked.
-    """
-    used = {_file(row) for row in rules if row.processes or row.calls or row.missing}
-    by_reason: dict[str, list[str]] = {}
-    idle: dict[str, list[RuleRow]] = {}
-    for row in rules:
-        if not row.on:
-            continue
-        if row.processes or row.calls:
-            if row.missing:
-                # A timer that has lost its `with` form still makes spans, but not the ones it was written for.
-                by_reason.setdefault(f'in part ({", ".join(row.missing)})', []).append(_rule(row))
-        elif _file(row) in used:
-            reason = ', '.join(row.missing) or f'no process imported {_some(_modules([row]))}'
-            by_reason.setdefault(f'nothing ({reason})', []).append(_rule(row))
-        else:
-            idle.setdefault(_file(row), []).append(row)
-    lines = [f'matched {what}: {_some(names)}' for what, names in list(by_reason.items())[:most]]
-    if len(by_reason) > most:
-        lines.append(f'{len(by_reason) - most} more reasons in run.json')
-    if unused:
-        for file, rows in list(idle.items())[:most]:
-            name = f'{os.path.basename(file)} ({plural(len(rows), "rule")})'
-            lines.append(f'{name}: no process imported {_some(_modules(rows))}')
-    return lines
-
-
-def _modules(rows: list[RuleRow]) -> list[str]:
-    """The modules that rules hook."""
-    return list(dict.fromkeys(target.partition(':')[0] for row in rows for target in row.targets)) or ['its module']
-
-
-def _some(names: list[str]) -> str:
-    return ', '.join(names[:_NAMES]) + (f' and {len(names) - _NAMES} more' if len(names) > _NAMES else '')
-
-
-def _file(row: RuleRow) -> str:
-    return row.where.rpartition(':')[0]
-
-
-def _rule(row: RuleRow) -> str:
-    return row.name or row.where or row.key
-
-
 def _end(totals: Totals, look: Look) -> list[str]:
     spans, points = totals.counts.get('spans', 0), totals.counts.get('points', 0)
     recorded = sum(1 for row in totals.processes if row.spans)
-    armed = sum(1 for row in totals.processes if row.outcome != 'stood_down')
-    text = f'{plural(spans, "span")} from {recorded} of {plural(armed, "process")}'
+    down = [row for row in totals.processes if row.outcome == 'stood_down']
+    text = f'{plural(spans, "span")} from {recorded} of {plural(len(totals.processes) - len(down), "process")}'
+    if down:
+        why = list(dict.fromkeys(row.reason or 'no reason given' for row in down))
+        text += f' ({len(down)} stood down: {reasons.some(why)})'
     if points:
         text += f', {plural(points, "metric point")}'
-    lines = [text]
+    lines = _wrap(text, look.width)
+    if totals.dropped.get(store.FULL):
+        lost = plural(totals.dropped[store.FULL], 'record')
+        lines.append(look.bold(f'{lost} lost: {store.FULL}; select fewer span groups, or fewer ranks'))
     unsent = [plural(count, name.removesuffix('s')) for name, count in sorted(totals.unsent.items(), reverse=True)]
     if unsent:
         lines.append(look.bold(f'not sent: {" and ".join(unsent)}; kept in the folder, from where --replay sends'))

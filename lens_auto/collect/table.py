@@ -91,7 +91,7 @@ def _draw(
     if rest:
         spent = sum(_spent(child) for child in rest)
         extra.append((f'{len(rest)} more', ['', time(spent), '', '', '', '']))
-    if is_step and row.watched:
+    if is_step and row.watched and children:  # no phase is recorded: nobody knows what it did
         part = row.idle / row.watched
         extra.append(('idle', ['', time(row.idle), '', '', '', percent(part)]))
     last = len(shown) + len(extra) - 1

@@ -82,11 +82,6 @@ class Tail:
             os.close(self._fd)
             self._fd = -1
 
-    @property
-    def is_open(self) -> bool:
-        """Whether a descriptor is held."""
-        return self._fd >= 0
-
     def _read_here(self) -> list[Record]:
         if self._fd < 0:
             if self.number not in self.numbers:

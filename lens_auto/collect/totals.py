@@ -7,12 +7,15 @@ from lens_auto.collect.distribution import KEPT, spread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, TypeVar
 
     R = TypeVar('R', bound='Row')
 
 _NUMBERS = ('first', 'last', 'total')
+# What processes count of each rule, in the order of their reports; a journal of an older version has fewer.
+STATS = ('calls', 'spans', 'errors', 'ns', 'over_budget', 'unread', 'filtered')
+_NAN = float('nan')
 
 
 class Row:
@@ -110,12 +113,19 @@ class ProcessRow(Row):
 class RuleRow(Row):
     """One rule: what it matched and what that cost; `on` is false when none of its groups was selected.
 
-    `missing` is why it matched nothing -> in how many processes.
+    Attributes:
+        unread: Attributes that could not be read and were left out.
+        filtered: Calls that the rule itself leaves out: outside `only_from`, no label or metric key it lists.
+        missing: Why it matched nothing -> in how many processes.
+        off: The setting that keeps it from recording, ''.
+        labels: Labels it lists whose groups are selected.
+        keys: Metric keys it lists; those that feed one metric together.
+        seen: Those of them that occurred, None when no process told.
     """
 
     __slots__ = (
         *('key', 'kind', 'group', 'name', 'where', 'on', 'processes', 'calls', 'spans', 'errors', 'ns', 'over_budget'),
-        *('missing', 'faults', 'targets'),
+        *('unread', 'filtered', 'missing', 'faults', 'targets', 'off', 'labels', 'keys', 'seen'),
     )
 
     def __init__(
@@ -128,9 +138,22 @@ class RuleRow(Row):
         self.where = where
         self.on = on
         self.processes = self.calls = self.spans = self.errors = self.ns = self.over_budget = 0
+        self.unread = self.filtered = 0
         self.missing: dict[str, int] = {}
         self.faults: dict[str, int] = {}
         self.targets: list[str] = []
+        self.off = ''
+        self.labels: list[str] = []
+        self.keys: list[list[str]] = []
+        self.seen: list[str] | None = None
+
+    def saw(self, patterns: Iterable[str]) -> None:
+        """Labels or metric keys that occurred.
+
+        Args:
+            patterns: As the rule lists them.
+        """
+        self.seen = list(dict.fromkeys([*(self.seen or ()), *patterns]))
 
 
 class OpenRow(Row):
@@ -199,8 +222,7 @@ class Totals(Row):
             plain[name] = [row.plain() for row in plain[name]]
         for row in plain['metrics']:
             for name in _NUMBERS:
-                # JSON has no NaN, and a loss may well be one.
-                row[name] = row[name] if row[name] - row[name] == 0 else str(row[name])
+                row[name] = _written(row[name])
         return plain
 
     @staticmethod
@@ -215,8 +237,23 @@ class Totals(Row):
             listed: list[Any] = plain.get(name) or []
             setattr(totals, name, [filled(kind(), item) for item in listed])
         for row in totals.metrics:
-            row.first, row.last, row.total = float(row.first), float(row.last), float(row.total)
+            for name in _NUMBERS:
+                setattr(row, name, _read(getattr(row, name)))
         return totals
+
+
+def _written(item: Any) -> Any:
+    """A metric's value in JSON, which has no NaN (a loss may well be one); whatever it is, it costs nothing else."""
+    if item.__class__ is not int or item.bit_length() > 64:
+        item = _read(item)
+    return item if item - item == 0 else str(item)
+
+
+def _read(item: Any) -> float:
+    try:
+        return float(item)
+    except (OverflowError, TypeError, ValueError):
+        return _NAN
 
 
 ROWS: dict[str, type[Row]] = {
@@ -304,11 +341,11 @@ def _merge_metrics(parts: list[Totals]) -> list[MetricRow]:
         for row in part.metrics:
             mine = merged.setdefault((row.name, row.instrument), MetricRow(row.name, row.instrument, row.unit))
             if not mine.count or row.first_ns < mine.first_ns:
-                mine.first_ns, mine.first = row.first_ns, row.first
+                mine.first_ns, mine.first = row.first_ns, _read(row.first)
             if not mine.count or row.last_ns >= mine.last_ns:
-                mine.last_ns, mine.last = row.last_ns, row.last
+                mine.last_ns, mine.last = row.last_ns, _read(row.last)
             mine.count += row.count
-            mine.total += row.total
+            mine.total += _read(row.total)
     return list(merged.values())
 
 
@@ -317,9 +354,12 @@ def _merge_rules(parts: list[Totals]) -> list[RuleRow]:
     for part in parts:
         for row in part.rules:
             mine = merged.setdefault(row.key, RuleRow(row.key, row.kind, row.group, row.name, row.where, row.on))
-            for name in ('processes', 'calls', 'spans', 'errors', 'ns', 'over_budget'):
+            for name in ('processes', *STATS):
                 setattr(mine, name, getattr(mine, name) + getattr(row, name))
-            mine.targets = row.targets
+            mine.targets, mine.labels, mine.keys = row.targets, row.labels, row.keys
+            mine.off = mine.off or row.off
+            if row.seen is not None:
+                mine.saw(row.seen)
             _sum(mine.missing, row.missing)
             _sum(mine.faults, row.faults)
     return list(merged.values())

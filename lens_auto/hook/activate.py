@@ -11,7 +11,8 @@ from lens_auto.hook.loader import PatchingLoader
 from lens_auto.hook.patches import Patches
 from lens_auto.record import recorder as recording
 from lens_auto.record.fault import Faults
-from lens_auto.record.format import FAULT, SETTINGS, STATS
+from lens_auto.record.foreign import foreign
+from lens_auto.record.format import FAULT, SEEN, SETTINGS, STATS
 from lens_auto.rules import plan as plans
 from lens_auto.rules.selection import UnknownGroup, select_all
 from lens_auto.settings import exports, project
@@ -55,6 +56,7 @@ class Activation:
         self._patches = Patches(plan, self._recorder, self._faults, self._runtime, self._resettle, importable)
         self.names = frozenset(self._patches.modules()) | {'torch'}
         self._unseen = set(self.names)
+        self._seen: dict[str, tuple[str, ...]] = {}
         self._apply()
         self._recorder.on_close(self._tell, _STATS_EVERY_NS)
         atexit.register(self._tell)
@@ -97,6 +99,8 @@ class Activation:
         try:
             return PatchingLoader(name, loader, self.executed, self.failed)
         except Exception as error:
+            if foreign(error):
+                raise
             self.failed('finder', error)
             return loader
 
@@ -134,6 +138,9 @@ class Activation:
                 elif name == 'torch':
                     self._runtime.is_compiling = _late_is_compiling(module)
             except Exception as error:
+                if foreign(error):
+                    self._unseen.add(name)
+                    raise
                 self.failed('patch', error)
                 self._unseen.discard(name)
 
@@ -141,6 +148,8 @@ class Activation:
         try:
             self._patches.disable(key)
         except Exception as error:
+            if foreign(error):
+                raise
             self.failed('disable', error)
 
     def _resettle(self, block: Any) -> None:
@@ -160,7 +169,13 @@ class Activation:
             figures = self._patches.figures()
             if figures:
                 self._recorder.report(STATS, figures)
+            seen = self._patches.seen()
+            if seen != self._seen:
+                self._seen = seen
+                self._recorder.report(SEEN, seen)
         except Exception as error:
+            if foreign(error):
+                raise
             self.failed('figures', error)
 
 

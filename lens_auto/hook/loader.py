@@ -7,6 +7,8 @@ of the spec, `importlib.reload`, `runpy` and the module itself see what they wou
 
 from __future__ import annotations
 
+from lens_auto.record.foreign import foreign
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,11 +69,15 @@ class PatchingLoader:
         try:
             _give_back(self.lens_loader, module)
         except Exception as error:
+            if foreign(error):
+                raise
             self.lens_failed('loader', error)
         self.lens_loader.exec_module(module)
         try:
             self.lens_executed(self.lens_name, module)
         except Exception as error:
+            if foreign(error):
+                raise
             self.lens_failed('patch', error)
 
 

@@ -7,6 +7,7 @@ from lens_auto.hook.resolve import Unresolved, resolve
 from lens_auto.hook.sites import Builder
 from lens_auto.hook.wanted import Wanted, targets
 from lens_auto.hook.when import reason_off
+from lens_auto.record.foreign import foreign
 from lens_auto.record.format import MISSING, PATCHED, UNPATCHED
 from lens_auto.wrap.code import Unwrappable
 from lens_auto.wrap.expression import Unreadable
@@ -114,9 +115,13 @@ class Patches:
             number = self._by_module[wanted.module].index(wanted)
             made = self._builder.build(wanted, place, f'{key}{wanted.module}:{number}')
         except (Unresolved, Unwrappable, Unreadable, ValueError) as problem:
+            if foreign(problem):
+                raise
             self._recorder.report(MISSING, {'key': key, 'target': target, 'reason': str(problem)[:256]})
             return
         except Exception as error:
+            if foreign(error):
+                raise
             self._faults.take('patch', key, error)
             return
         self._runtime.sites.update(made)
@@ -172,10 +177,14 @@ class Patches:
         """Counts of the rules that saw a call, as journalled."""
         return {key: figures.row() for key, figures in self._figures.items() if figures.calls}
 
+    def seen(self) -> dict[str, tuple[str, ...]]:
+        """Label patterns and metric keys that have occurred so far, by rule, as journalled."""
+        return {key: tuple(sorted(figures.seen)) for key, figures in self._figures.items() if figures.seen}
+
     def forget_figures(self) -> None:
         """In a forked child: the parent tells its own."""
         for figures in self._figures.values():
-            figures.calls = figures.spans = figures.errors = figures.nanoseconds = figures.over = figures.unread = 0
+            figures.forget()
 
 
 def restore(site: Site) -> None:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import sys
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType
+
+from lens_auto.record.standard import BuiltinFunctionType, CellType, FunctionType, MethodType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

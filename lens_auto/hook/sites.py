@@ -92,7 +92,7 @@ class Builder:
     def _labels_of(self, rule: dict[str, Any]) -> Labels:
         labels = self._labels.get(rule['key'])
         if labels is None:
-            labels = self._labels[rule['key']] = Labels(rule)
+            labels = self._labels[rule['key']] = Labels(rule, self._figures[rule['key']].seen)
             self._choose(rule, labels)
         return labels
 

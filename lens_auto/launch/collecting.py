@@ -14,6 +14,7 @@ import sys
 from lens_auto.collect.collector import Collector
 from lens_auto.collect.look import look_of
 from lens_auto.launch import plan
+from lens_auto.launch.environment import working_directory
 from lens_auto.launch.output import write
 
 TYPE_CHECKING = False
@@ -31,6 +32,8 @@ def collector(prepared: Prepared) -> Collector:
     Args:
         prepared: The run.
     """
+    if not working_directory():
+        os.chdir('/')  # the command has its own; whoever names a relative path here would fail
     resolved = prepared.decided.resolved
     prints = resolved.value('exporter') == 'console' and not prepared.alone
     started = Collector(
@@ -54,13 +57,20 @@ def facts(prepared: Prepared) -> dict[str, Any]:
         prepared: The run.
     """
     resolved = prepared.decided.resolved
-    shown = plan.rules_of(prepared.decided.compiled, resolved)
+    compiled = prepared.decided.compiled
+    shown = plan.rules_of(compiled, resolved)
+
+    def select(spec: str) -> tuple[list[dict[str, Any]], list[str]]:
+        chosen = plan.rules_with(compiled, spec)
+        return chosen.rules, chosen.groups_off
+
     return {
         'command': prepared.command,
         'settings': {name: [value, str(resolved.source(name))] for name, value in resolved.values.items()},
         'rules': shown.rules,
         'groups_off': shown.groups_off,
         'notes': prepared.notes,
+        'select': select,
     }
 
 
@@ -91,7 +101,7 @@ def finish(collector: Collector, prepared: Prepared, status: int | None, seconds
 
 
 def doubts(totals: Totals, compiled: Compiled) -> list[str]:
-    """Rules that matched nothing, or not what they were written for, and faults of ours.
+    """Rules that matched nothing or in part, attributes that could not be read, and faults of ours.
 
     Of the rules that are on, those count that the user named, and those of a file of which another rule matched: most
     built-in files are for frameworks that this run does not use.
@@ -103,14 +113,18 @@ def doubts(totals: Totals, compiled: Compiled) -> list[str]:
     active = {path for path, _, _, origin in compiled.files if origin in plan.NAMED}
     active |= {_file(rule) for rule in totals.rules if rule.processes}
     found: list[str] = []
+    others = dict(totals.faults)  # those of no rule, once those of the rules are taken off
     for rule in totals.rules:
         said = f'rule {rule.name or rule.key} ({rule.where})'
-        if rule.on and _file(rule) in active and not rule.processes:
+        if rule.on and not rule.off and _file(rule) in active and not rule.processes:
             reasons = ', '.join(rule.missing) or 'its module was not imported'
             found.append(f'{said} matched nothing: {reasons}')
-        if rule.faults:
-            found.append(f'{said} failed: ' + ', '.join(rule.faults))
-    found += [f'{what} ({count} times)' for what, count in totals.faults.items()]
+        elif rule.processes and rule.missing:
+            found.append(f'{said} matched in part: ' + ', '.join(rule.missing))
+        for what, count in rule.faults.items():
+            found.append(f'{said} failed: {what} ({count} times)')
+            others[what] = others.get(what, 0) - count
+    found += [f'{what} ({count} times)' for what, count in others.items() if count > 0]
     return found
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from errno import ENOENT, ENOEXEC
+from errno import E2BIG, ENOENT, ENOEXEC
 from stat import S_ISDIR, S_ISREG
 
 TYPE_CHECKING = False
@@ -20,11 +20,13 @@ class CommandError(Exception):
 
     Attributes:
         code: The exit code a shell gives: 127 not there, 126 there but not to be run.
+        too_long: Whether the kernel takes no arguments and environment of this length.
     """
 
-    def __init__(self, command: str, reason: str, code: int) -> None:
+    def __init__(self, command: str, reason: str, code: int, too_long: bool = False) -> None:
         super().__init__(f'{command}: {reason}')
         self.code = code
+        self.too_long = too_long
 
 
 def find(command: str, environ: Mapping[str, str]) -> str:
@@ -77,7 +79,8 @@ def refused(command: str, path: str, error: OSError) -> CommandError:
     reason = os.strerror(error.errno) if error.errno else str(error)
     if error.errno == ENOENT and os.path.exists(path):
         reason = 'cannot execute: required file not found'  # its interpreter or loader
-    return CommandError(command, reason, NOT_FOUND if error.errno == ENOENT else NOT_EXECUTABLE)
+    code = NOT_FOUND if error.errno == ENOENT else NOT_EXECUTABLE
+    return CommandError(command, reason, code, error.errno == E2BIG)
 
 
 def as_script(command: str, path: str, arguments: list[str]) -> list[str]:

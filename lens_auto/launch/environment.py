@@ -10,6 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+def working_directory() -> str:
+    """The working directory; empty where it has been removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ''
+
+
+def shown(path: str) -> str:
+    """A path as a reader recognises it: relative where it lies below the working directory."""
+    here = working_directory()
+    return path.removeprefix(f'{here}/') if here else path
+
+
 def with_entry(python_path: str | None, entry: str) -> str:
     """PYTHONPATH with `entry` in front, exactly once, and the user's own part as it was.
 

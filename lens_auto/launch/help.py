@@ -22,8 +22,8 @@ where it goes
   --run-dir DIR          the run's folder itself, instead of lens-runs/<run id>
 
 how it runs
-  --strict               refuse what is doubtful before the start; exit 1 after a good run if a rule matched nothing,
-                         moved or failed
+  --strict               refuse what is doubtful before the start; exit 1 after a good run if a rule matched nothing
+                         or in part, an attribute could not be read, or recording failed; not with --exec
   --exec                 the command replaces the launcher (same pid); no summary, a detached process collects
   --no-summary           no table at the end; so does LENS_NO_SUMMARY=1
 

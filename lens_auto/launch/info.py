@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from lens_auto import __version__
 from lens_auto.launch import bootstrap, plan
 from lens_auto.launch.command import CommandError, find
-from lens_auto.launch.environment import inherited
+from lens_auto.launch.environment import inherited, shown
 from lens_auto.launch.output import NAME
 from lens_auto.launch.prepare import decide
 from lens_auto.settings import redact
@@ -39,7 +38,7 @@ def info(options: Options, environ: dict[str, str]) -> str:
         ('python', _python(environ)),
         ('command', _command(options, environ)),
         ('settings', [redact.text(line) for line in describe(decided.resolved)]),
-        ('announcements', [redact.text(line) for line in decided.resolved.announcements]),
+        ('announcements', [redact.text(line) for line in decided.announcements]),
         *_rules(decided),
     ]
     return '\n\n'.join(
@@ -70,20 +69,20 @@ def _command(options: Options, environ: dict[str, str]) -> list[str]:
 def _rules(decided: Decided) -> list[tuple[str, list[str]]]:
     compiled = decided.compiled
     files = [
-        f'{_short(path)}  {framework}  from {origin}' + (f', where {package} is importable' if package else '')
+        f'{shown(path)}  {framework}  from {origin}' + (f', where {package} is importable' if package else '')
         for path, framework, package, origin in compiled.files
     ]
-    shown = plan.rules_of(compiled, decided.resolved)
+    rules = plan.rules_of(compiled, decided.resolved)
     cache = [f'plan cache: {compiled.problem}'] if compiled.problem else []
     return [
         ('rule files', [*files, *cache] or ['none']),
-        ('hooked', _table([_row(rule) for rule in shown.rules if rule['on']]) or ['nothing']),
-        ('off', _table([_row(rule) for rule in shown.rules if not rule['on']])),
+        ('hooked', _table([_row(rule) for rule in rules.rules if rule['on']]) or ['nothing']),
+        ('off', _table([_row(rule) for rule in rules.rules if not rule['on']])),
     ]
 
 
 def _row(rule: dict[str, Any]) -> list[str]:
-    return [rule['name'] or rule['kind'], rule['group'] or '-', ' '.join(rule['targets']), _short(rule['where'])]
+    return [rule['name'] or rule['kind'], rule['group'] or '-', ' '.join(rule['targets']), shown(rule['where'])]
 
 
 def _table(rows: list[list[str]]) -> list[str]:
@@ -92,8 +91,3 @@ def _table(rows: list[list[str]]) -> list[str]:
     # A timer with many labels has many groups; the column is for the others.
     widths = [min(40, max(len(row[column]) for row in rows)) for column in range(2)]
     return [f'{name:{widths[0]}}  {group:{widths[1]}}  {targets}  {where}' for name, group, targets, where in rows]
-
-
-def _short(path: str) -> str:
-    here = os.getcwd() + '/'
-    return path[len(here) :] if path.startswith(here) else path

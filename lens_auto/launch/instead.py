@@ -10,7 +10,11 @@ from lens_auto.launch.output import NAME, fault, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
+
     from lens_auto.launch.arguments import Options
+else:
+    import _signal as signal
 
 
 def instead(options: Options) -> int:
@@ -19,6 +23,9 @@ def instead(options: Options) -> int:
     Args:
         options: The launcher's arguments.
     """
+    if options.replay is None:
+        # `--info | head` ends as any program does whose reader has seen enough.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if options.action == 'help':
         from lens_auto.launch.help import HELP
 

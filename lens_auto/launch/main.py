@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 
+from lens_auto.launch import own_path
 from lens_auto.launch.arguments import UsageError, parse
 from lens_auto.launch.command import CommandError, find
 from lens_auto.launch.environment import inherited
@@ -24,10 +25,13 @@ else:
     import _signal as signal
 
 REFUSED = 2
+UNRECORDED = 'the command runs without being recorded'
 
 
 def main() -> NoReturn:
     """The console script."""
+    # So far only modules that Python's own start has loaded, or that are built into it, were imported besides ours.
+    own_path.keep(os.environ)
     # Nothing here is garbage until the command runs, and looking for it takes a tenth of what this program adds.
     gc.disable()
     # Until the command runs, Ctrl-C ends this program as it ends one in C: at once and without a traceback.
@@ -67,36 +71,52 @@ def _launch(options: Options) -> NoReturn:
     prepared = _prepare(options, environ)
     if prepared is None:
         raise replace(options.command, path, environ, origin)
-    if not options.replace:
-        _attend(options, path, prepared, origin)
-    from lens_auto.launch.sibling import detach
-
     try:
-        detach(prepared)
-    except Exception as error:
-        fault('nothing collects beside this run', error)
-    raise replace(options.command, path, prepared.environ, origin)
+        if not options.replace:
+            _attend(options, path, prepared, origin)
+        _give_way(options, path, prepared, origin)
+    except CommandError as error:
+        if not error.too_long or options.strict:
+            raise
+        say(UNRECORDED + ': its environment would be too long with what recording adds to it')
+    raise replace(options.command, path, environ, origin)
 
 
 def _prepare(options: Options, environ: dict[str, str]) -> Prepared | None:
     """The one boundary before the start: what the user got wrong is refused, what we got wrong is done without."""
+    refusal = ''
     try:
         from lens_auto.launch.prepare import prepare
         from lens_auto.launch.refusal import Refusal
 
         try:
             prepared = prepare(options, environ)
+            if prepared is not None:
+                say(prepared.first_line())
+            return prepared
         except Refusal as error:
-            say(str(error))
-            sys.exit(REFUSED)
-        if prepared is not None:
-            say(prepared.first_line())
-        return prepared
+            refusal = str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # what we import may even call sys.exit
+        fault(UNRECORDED, error)
+        if not options.strict:
+            return None
+    if refusal:
+        say(refusal)
+    sys.exit(REFUSED)
+
+
+def _give_way(options: Options, path: str, prepared: Prepared, origin: Origin) -> NoReturn:
+    """Become the command, with a process beside it that collects."""
+    from lens_auto.launch.sibling import detach
+    from lens_auto.launch.spawn import replace
+
+    try:
+        detach(prepared)
     except Exception as error:
-        fault('the command runs without being recorded', error)
-        if options.strict:
-            sys.exit(REFUSED)
-        return None
+        fault('nothing collects beside this run', error)
+    raise replace(options.command, path, prepared.environ, origin)
 
 
 def _attend(options: Options, path: str, prepared: Prepared, origin: Origin) -> NoReturn:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
-import sys
 
+from lens_auto.launch import own_path
+from lens_auto.launch.environment import working_directory
 from lens_auto.launch.refusal import Refusal
 from lens_auto.rules import finding, plan, plan_cache
 from lens_auto.rules.selection import UnknownGroup, select_all
@@ -37,7 +38,7 @@ def obtain(options: Options, environ: Mapping[str, str], cache: str | None) -> C
     """
     from lens_auto import __version__
 
-    sources = finding.sources(options.rules, environ, options.command)
+    sources = finding.sources(options.rules, environ, options.command, own_path.of_the_command())
     try:
         return plan_cache.compiled(sources, __version__, cache or '')
     except Exception as error:
@@ -59,7 +60,9 @@ def frameworks(compiled: Compiled, command: list[str]) -> list[str]:
         command: The command and its arguments.
     """
     script = finding.script(command)
-    folders = [os.getcwd(), *([os.path.dirname(os.path.abspath(script))] if script else []), *sys.path]
+    here = working_directory()
+    beside = os.path.join(here, os.path.dirname(script)) if script else here
+    folders = [folder for folder in (here, beside, *own_path.of_the_command()) if folder]
     found: dict[str, None] = {}
     for _, framework, package, origin in compiled.files:
         if origin in NAMED or package is None or any(_holds(folder, package) for folder in folders):
@@ -73,7 +76,7 @@ def _holds(folder: str, package: str) -> bool:
 
 
 def check_groups(compiled: Compiled, resolved: Resolved) -> None:
-    """Refuse a span group that no rule file knows.
+    """Refuse a span group that no rule file knows; one in the run's own config is announced, and the default counts.
 
     Args:
         compiled: The plan.
@@ -88,6 +91,9 @@ def check_groups(compiled: Compiled, resolved: Resolved) -> None:
     try:
         select_all(str(resolved.value('span_groups')), plan.load(compiled.path, compiled.sha256)['files'])
     except UnknownGroup as error:
+        if not source.refuses:
+            resolved.ignore('span_groups', f'span group `{error.token}` is not known')
+            return
         from lens_auto.settings import redact
 
         near = error.nearest()
@@ -139,8 +145,21 @@ def rules_of(compiled: Compiled, resolved: Resolved) -> Rules:
         compiled: The plan.
         resolved: The settings.
     """
+    return rules_with(compiled, str(resolved.value('span_groups')))
+
+
+def rules_with(compiled: Compiled, spec: str) -> Rules:
+    """The plan for people, with other span groups than the launcher's: the program's own config may name some.
+
+    Args:
+        compiled: The plan.
+        spec: Of one that names an unknown group nothing is left but the default, as in the program.
+    """
     whole = plan.load(compiled.path, compiled.sha256)
-    selected = select_all(str(resolved.value('span_groups')), whole['files'])
+    try:
+        selected = select_all(spec, whole['files'])
+    except UnknownGroup:
+        selected = select_all('default', whole['files'])
     rules: list[dict[str, Any]] = []
     off: set[str] = set()
     for rule in whole['rules']:
@@ -148,6 +167,7 @@ def rules_of(compiled: Compiled, resolved: Resolved) -> Rules:
         on = selected[index]
         groups = groups_of(rule)
         off |= groups - on
+        labels: dict[str, dict[str, Any]] = rule.get('labels') or {}
         rules.append(
             {
                 'key': rule['key'],
@@ -158,6 +178,12 @@ def rules_of(compiled: Compiled, resolved: Resolved) -> Rules:
                 'targets': targets_of(rule),
                 # A rule without groups (a logger, a resource) is not selected by them.
                 'on': not groups or bool(groups & on),
+                'labels': [
+                    pattern
+                    for pattern, label in labels.items()
+                    if not label['drop'] and (label['group'] is None or label['group'] in on)
+                ],
+                'keys': keys_of(rule),
             }
         )
     return Rules(rules, sorted(off.difference(*selected)))
@@ -172,6 +198,21 @@ def groups_of(rule: dict[str, Any]) -> set[str]:
     labels: dict[str, dict[str, Any]] = rule.get('labels') or {}
     named: list[str | None] = [rule['group'], *(label['group'] for label in labels.values() if not label['drop'])]
     return {group for group in named if group}
+
+
+def keys_of(rule: dict[str, Any]) -> list[list[str]]:
+    """The metric keys of a logger rule; those that feed one metric (its names in several versions) together.
+
+    Args:
+        rule: A rule of the plan.
+    """
+    metrics: dict[str, dict[str, Any]] = rule.get('metrics') or {}
+    found: dict[str, list[str]] = {}
+    for pattern, metric in metrics.items():
+        name = repr(metric['name'])
+        # A name made of the key is another for each pattern.
+        found.setdefault(pattern if "('key',)" in name else name, []).append(pattern)
+    return list(found.values())
 
 
 def targets_of(rule: dict[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ import os
 
 from lens_auto.collect.run import RunError
 from lens_auto.launch import bootstrap, plan
-from lens_auto.launch.environment import console_identity, forget, with_entry
+from lens_auto.launch.environment import console_identity, forget, shown, with_entry, working_directory
 from lens_auto.launch.output import say
 from lens_auto.launch.refusal import Refusal
 from lens_auto.settings.project import environment as projection
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from lens_auto.settings.resolve import Resolved
 
 
+# The kernel takes 128 KiB for one variable.
+_MOST_NAMES = 96 << 10
+
+
 class Decided:
     """What was asked of this run.
 
@@ -42,6 +46,11 @@ class Decided:
     def __init__(self, compiled: Compiled, resolved: Resolved) -> None:
         self.compiled = compiled
         self.resolved = resolved
+
+    @property
+    def announcements(self) -> list[str]:
+        """What the user has to be told once, one line each."""
+        return [*self.compiled.ignored, *self.resolved.announcements]
 
 
 class Prepared:
@@ -82,18 +91,23 @@ class Prepared:
         self.environ = environ
 
     def first_line(self) -> str:
-        """What the launcher says of the run at its start; the settings and their sources are in run.json."""
-        path = self.folder.path
-        here = os.getcwd() + '/'
-        shown = path[len(here) :] if path.startswith(here) else path
-        exporter = self.decided.resolved.value('exporter')
-        where = f'recording to {shown}' if exporter == 'file' else f'recording to {exporter}, folder {shown}'
-        return '\n    '.join([f'run {self.run.run_id}: {where} (settings: run.json there, or --info)', *self.notes])
+        """What the launcher says of the run at its start: where it goes, and what was set by whom."""
+        resolved = self.decided.resolved
+        path = shown(self.folder.path)
+        exporter = resolved.value('exporter')
+        where = f'recording to {path}' if exporter == 'file' else f'recording to {exporter}, folder {path}'
+        lines = [f'run {self.run.run_id}: {where} (settings: run.json there, or --info)']
+        if resolved.changed:
+            from lens_auto.settings.describe import changed
+
+            lines.append('settings: ' + changed(resolved))
+        return '\n    '.join([*lines, *self.notes])
 
     @property
     def notes(self) -> list[str]:
         """What a user should know of where things lie."""
-        return [note for note in (self.folder.note, self.spool.note) if note]
+        gone = '' if working_directory() else 'the working directory has been removed'
+        return [note for note in (gone, self.folder.note, self.spool.note) if note]
 
     def take_over(self, pid: int, started: int) -> None:
         """Be the process that collects this run, instead of the launcher that made it ready.
@@ -165,25 +179,35 @@ def prepare(options: Options, environ: dict[str, str]) -> Prepared | None:
     Raises:
         Refusal: The user has to change something first.
     """
+    if options.strict and options.replace:
+        raise Refusal('--strict with --exec: nobody is left at the end to judge the run\n    leave one of them out')
     environ = forget(environ)
     decided = decide(options, environ)
-    if decided.resolved.announcements:
+    if decided.announcements:
         from lens_auto.settings import redact
 
         # They quote variables and arguments.
-        lines = [redact.text(line) for line in decided.resolved.announcements]
+        lines = [redact.text(line) for line in decided.announcements]
         if options.strict:
             raise Refusal('--strict: ' + '\n    '.join(lines))
         for line in lines:
             say(line)
     if not decided.resolved.value('enabled'):
+        if decided.resolved.off:
+            say(f'nothing is recorded ({decided.resolved.source("enabled").where})')
+        return None
+    if sum(map(len, decided.compiled.modules)) + len(decided.compiled.modules) > _MOST_NAMES:
+        reason = f'the names of the {len(decided.compiled.modules)} modules in the rules are too long for a variable'
+        if options.strict:
+            raise Refusal(f'--strict: {reason}')
+        say(f'the command runs without being recorded: {reason}')
         return None
     from lens_auto.collect.folder import open_run
     from lens_auto.collect.spool import choose
 
     entry = bootstrap.folder(environ)
     try:
-        run, folder = open_run(environ, os.getcwd(), options.run_dir)
+        run, folder = open_run(environ, working_directory() or _elsewhere(environ), options.run_dir)
     except RunError as error:
         if options.run_dir is None:
             raise
@@ -197,6 +221,14 @@ def prepare(options: Options, environ: dict[str, str]) -> Prepared | None:
     plan.keep(decided.compiled, spool.path)
     child = _environment(options, environ, decided, entry, run, spool)
     return Prepared(options, decided, run, folder, spool, environ, child)
+
+
+def _elsewhere(environ: Mapping[str, str]) -> str:
+    """Where the run folder goes when there is no working directory."""
+    from lens_auto.collect.folder import per_job
+
+    temporary = environ.get('TMPDIR') or '/tmp'
+    return bootstrap.cache_folder(environ) if per_job(environ, temporary) else temporary
 
 
 def _environment(

@@ -94,8 +94,6 @@ def _fork(path: str, arguments: list[str], environ: dict[str, str], origin: Orig
     child = os.fork()
     if not child:
         try:
-            if origin.ignores_children:
-                signal.signal(signal.SIGCHLD, signal.SIG_IGN)
             _execute(path, arguments, environ, origin)
         except OSError as error:
             os.write(tell, str(error.errno).encode())
@@ -134,5 +132,7 @@ def replace(command: list[str], path: str, environ: dict[str, str], origin: Orig
 def _execute(path: str, arguments: list[str], environ: dict[str, str], origin: Origin) -> NoReturn:
     for number in origin.defaults:
         signal.signal(number, signal.SIG_DFL)
+    if origin.ignores_children:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, origin.mask)
     os.execve(path, arguments, environ)

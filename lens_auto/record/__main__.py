@@ -68,10 +68,20 @@ def main(arguments: list[str]) -> int:
                 print(f'lens_auto.record: {_said(problem, path)}', file=sys.stderr)
                 failed = 1
                 continue
+            if not records and not _begun(path):
+                print(f'lens_auto.record: {path}: not a journal segment', file=sys.stderr)
+                failed = 1
+                continue
             print(f'# {path}')
             for record, _ in records:
                 print(show(record))
     return failed
+
+
+def _begun(path: str) -> bool:
+    """True for a segment nothing has been stored in yet: zeros."""
+    with open(path, 'rb') as file:
+        return file.read(4) == bytes(4)
 
 
 def _said(problem: Exception, path: str) -> str:

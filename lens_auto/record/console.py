@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from time import monotonic_ns, time_ns
 
+from lens_auto.record.foreign import foreign
 from lens_auto.record.format import ENDED, POINT
 
 TYPE_CHECKING = False
@@ -75,5 +76,7 @@ class Printer:
             return
         try:
             os.write(1, text.encode())
-        except OSError:
+        except OSError as error:
+            if foreign(error):
+                raise
             return  # nobody reads it any more; the journal has it all the same

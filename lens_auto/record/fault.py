@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from lens_auto.record import rollcall
+from lens_auto.record.foreign import foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Faults:
                 },
             )
         except Exception as second:
+            if foreign(second):
+                raise
             self.count += 1
             self._without_journal(f'fault: {where}: {type(error).__qualname__}, {frames(second)}')
 
@@ -73,7 +76,9 @@ class Faults:
         self._told = True
         try:
             rollcall.note(os.environ['LENS_SPOOL'], 'armed', reason)
-        except Exception:  # no journal and no roll-call: the count is all that is left
+        except Exception as third:  # no journal and no roll-call: the count is all that is left
+            if foreign(third):
+                raise
             self.count += 1
 
 

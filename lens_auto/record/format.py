@@ -40,14 +40,15 @@ FIELDS = {HEADER: 10, OPENED: 9, ENDED: 12, POINT: 10, LOG: 7, ANCHOR: 3, RESOUR
 
 # A link is (trace_id, span_id, attributes | None); an event is (t, name, attributes | None).
 STATUS_UNSET = 0
-STATUS_OK = 1
 STATUS_ERROR = 2
 
 PATCHED = 'patched'  # {key, target, state}
 UNPATCHED = 'unpatched'  # {key, target}
 MISSING = 'missing'  # {key, target, reason}
 FAULT = 'fault'  # {key, where, type, frames, count}
-STATS = 'stats'  # {key: [calls, spans, errors, ns, over_budget]}, cumulative since the process began
+# {key: [calls, spans, errors, ns, over_budget, unread, filtered]}, cumulative since the process began
+STATS = 'stats'
+SEEN = 'seen'  # {key: (label pattern or metric key of the rule, ...)}: those that have occurred, cumulative
 DROPPED = 'dropped'  # {records, reason}, cumulative
 SETTINGS = 'settings'  # {field: value}, after a `resource` rule changed them
 STOOD_DOWN = 'stood_down'  # {reason}

@@ -14,6 +14,7 @@ from marshal import dumps
 from time import monotonic_ns, time_ns
 
 from lens_auto.record import process
+from lens_auto.record.foreign import foreign
 from lens_auto.record.format import ANCHOR, DROPPED, FORMAT, HEADER, MARSHAL_VERSION, REPORT, SUFFIX
 from lens_auto.record.memory import Mapped, map_shared
 from lens_auto.record.span import ENDED_ALREADY
@@ -50,7 +51,6 @@ class Journal:
         dropped: Records that found no room (disk full, file size limit, spool over its share) and no place to wait.
         flags: What the collector shall know of how this process records.
         limit: Bytes all journals of the node may take together.
-        opened_at: The process id the current segment belongs to, or 0.
     """
 
     __slots__ = (
@@ -72,7 +72,6 @@ class Journal:
         'dropped',
         'flags',
         'limit',
-        'opened_at',
     )
 
     def __init__(
@@ -107,7 +106,6 @@ class Journal:
         self._number = 0
         self._retry_at = 0
         self._retry_after = FIRST_RETRY_NS
-        self.opened_at = 0
         self.dropped = 0
 
     def put(self, record: Record, ending: Span | None = None) -> None:
@@ -200,7 +198,9 @@ class Journal:
         waiting = self._waiting
         try:
             mapped, pos = self._open_segment()
-        except OSError:
+        except OSError as error:
+            if foreign(error):  # a TimeoutError of the program is an OSError too
+                raise
             self._retry_at = now + self._retry_after
             self._retry_after = min(2 * self._retry_after, LONGEST_RETRY_NS)
             self._tell_loss(False)
@@ -289,7 +289,6 @@ class Journal:
             self.flags,
         )
         self._number += 1
-        self.opened_at = pid
         pos = mapped.store(0, dumps(header, MARSHAL_VERSION))
         return mapped, mapped.store(pos, dumps((ANCHOR, time_ns(), monotonic_ns()), MARSHAL_VERSION))
 
@@ -330,10 +329,8 @@ def _allowed(size: int) -> int:
     Raises:
         OSError: (EFBIG) Not even a page is allowed.
     """
-    from resource import RLIMIT_FSIZE, getrlimit
-
-    limit = getrlimit(RLIMIT_FSIZE)[0]
-    if 0 <= limit < size:
+    limit = process.file_size_limit()
+    if limit is not None and limit < size:
         size = limit // PAGE * PAGE
         if not size:
             raise OSError(EFBIG, f'files may hold no more than {limit} bytes')

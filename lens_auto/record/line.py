@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A finished span or a metric point as one flat JSON object on one line: what the exporter `console` prints.
 
-Flat, so that `grep -h '"trace_id"' *.log | jq -r .trace_id` works on a server's log. Imports json with the first line:
-in a traced process only where it prints for itself.
+Flat, so that `grep -h '"trace_id"' *.log | jq -r .trace_id` works on a server's log.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+_INFINITY = float('inf')
+_ESCAPES = {'"': '\\"', '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t', '\b': '\\b', '\f': '\\f'}
 _STATUS = ('UNSET', 'OK', 'ERROR')
 
 
@@ -100,6 +101,43 @@ def point_line(
 
 
 def _dump(plain: dict[str, Any]) -> str:
-    import json
+    return _json(plain) + '\n'
 
-    return json.dumps(plain, separators=(', ', ': '), default=repr) + '\n'
+
+def _json(value: Any) -> str:
+    """As `json.dumps`; a module of that name may be the program's own."""
+    if value is None or value is True or value is False:
+        return 'null' if value is None else 'true' if value else 'false'
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        if value != value:
+            return 'NaN'
+        return float.__repr__(value) if abs(value) != _INFINITY else 'Infinity' if value > 0 else '-Infinity'
+    if isinstance(value, dict):
+        items: dict[Any, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return '{' + ', '.join([f'{_quoted(str(name))}: {_json(item)}' for name, item in items.items()]) + '}'
+    if isinstance(value, (list, tuple)):
+        parts: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        return '[' + ', '.join([_json(part) for part in parts]) + ']'
+    return _quoted(repr(value))
+
+
+def _quoted(text: str) -> str:
+    if text.isascii() and text.isprintable() and '"' not in text and '\\' not in text:
+        return f'"{text}"'
+    return f'"{"".join([_character(c) for c in text])}"'
+
+
+def _character(c: str) -> str:
+    if c in _ESCAPES:
+        return _ESCAPES[c]
+    if ' ' <= c <= '~':
+        return c
+    number = ord(c)
+    if number < 0x10000:
+        return f'\\u{number:04x}'
+    number -= 0x10000
+    return f'\\u{0xD800 | number >> 10:04x}\\u{0xDC00 | number & 0x3FF:04x}'

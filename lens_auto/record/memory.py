@@ -3,12 +3,15 @@
 
 `mmap.mmap` duplicates the descriptor it is given and closes the number when it goes. After the user's `os.closerange`
 that number may be the user's next file, and we would close it under them. Python 3.13 can leave the descriptor out
-(`trackfd=False`); before that ctypes calls mmap(2) itself (2-4 ms, once, in processes that record).
+(`trackfd=False`); before that what is behind ctypes calls mmap(2) itself.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+
+from lens_auto.record.standard import compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,8 +81,7 @@ def map_shared(fd: int, size: int) -> Mapped:
 
 
 def _map_by_mmap(fd: int, size: int) -> Mapped:
-    import mmap
-
+    mmap = compiled('mmap')
     if sys.version_info >= (3, 13):
         mapping = mmap.mmap(fd, size, trackfd=False)
         return Mapped(memoryview(mapping), mapping.close)
@@ -90,35 +92,43 @@ def _map_by_mmap(fd: int, size: int) -> Mapped:
 
 
 _kept: list[Any] = []
+_FAILED = (1 << 64) - 1  # (void *) -1
 
 
 def _map_by_ctypes(fd: int, size: int) -> Mapped:
-    import os
-
     try:
-        import ctypes
+        c = compiled('_ctypes')
     except ImportError:
         return _map_by_mmap(fd, size)
-    libc = ctypes.CDLL(None, use_errno=True)
+    pointer, length, number, offset, char = (_simple(c, code) for code in 'PLilc')
+
+    class Library:
+        _handle = c.dlopen(None, 0)
+
     # Prototypes of our own: setting them on the shared `libc.mmap` would be seen by everybody who uses the same handle.
-    prototype = ctypes.CFUNCTYPE(
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-        ctypes.c_size_t,
-        ctypes.c_int,
-        ctypes.c_int,
-        ctypes.c_int,
-        ctypes.c_long,
-        use_errno=True,
-    )
+    class Map(c.CFuncPtr):
+        _flags_ = c.FUNCFLAG_CDECL | c.FUNCFLAG_USE_ERRNO
+        _restype_ = pointer
+        _argtypes_ = (pointer, length, number, number, number, offset)
+
+    class Unmap(c.CFuncPtr):
+        _flags_ = c.FUNCFLAG_CDECL
+        _restype_ = number
+        _argtypes_ = (pointer, length)
+
     read_write, shared = 3, 1
-    address = prototype(('mmap', libc))(None, size, read_write, shared, fd, 0)
-    if address is None or address == ctypes.c_void_p(-1).value:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    view = memoryview((ctypes.c_char * size).from_address(address)).cast('B')
-    release = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)(('munmap', libc))
+    address = Map(('mmap', Library))(None, size, read_write, shared, fd, 0)
+    if address is None or address == _FAILED:
+        code = c.get_errno()
+        raise OSError(code, os.strerror(code))
+    view = memoryview((char * size).from_address(address)).cast('B')
+    release = Unmap(('munmap', Library))
     return Mapped(view, lambda: release(address, size))
+
+
+def _simple(c: Any, code: str) -> Any:
+    """A C type by the letter of `struct`."""
+    return type(c._SimpleCData)('Simple', (c._SimpleCData,), {'_type_': code})
 
 
 _map = _map_by_mmap if sys.version_info >= (3, 13) else _map_by_ctypes

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 
+from lens_auto.record.foreign import foreign
+
 
 def start_ticks(pid: int | None = None) -> int:
     """Start time of a process in clock ticks since boot, or 0 where /proc does not say.
@@ -16,7 +18,9 @@ def start_ticks(pid: int | None = None) -> int:
         with open(f'/proc/{pid or "self"}/stat', 'rb') as stat:
             # The command name may hold spaces and brackets; fields are counted from its closing bracket (field 3 on).
             return int(stat.read().rpartition(b')')[2].split()[19])
-    except (OSError, ValueError, IndexError):
+    except (OSError, ValueError, IndexError) as error:
+        if foreign(error):
+            raise
         return 0
 
 
@@ -25,7 +29,9 @@ def boot_id() -> str:
     try:
         with open('/proc/sys/kernel/random/boot_id') as text:
             return text.read().strip()
-    except OSError:
+    except OSError as error:
+        if foreign(error):
+            raise
         return ''
 
 
@@ -33,8 +39,24 @@ def namespace() -> int:
     """The PID namespace of this process, or 0 where /proc does not say: in another one its number is another's."""
     try:
         return os.stat('/proc/self/ns/pid').st_ino
-    except OSError:
+    except OSError as error:
+        if foreign(error):
+            raise
         return 0
+
+
+def file_size_limit() -> int | None:
+    """How long a file of this process may be, in bytes; None without a limit, and where /proc does not say."""
+    try:
+        with open('/proc/self/limits', 'rb') as limits:
+            for line in limits:
+                if line.startswith(b'Max file size'):
+                    soft = line.split()[3]
+                    return None if soft == b'unlimited' else int(soft)
+    except (OSError, ValueError, IndexError) as error:
+        if foreign(error):
+            raise
+    return None
 
 
 def hostname() -> str:

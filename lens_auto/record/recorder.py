@@ -9,7 +9,7 @@ from time import monotonic_ns
 
 from lens_auto.record import console, process, resource, rollcall
 from lens_auto.record.format import ENDED, OPENED, POINT, REPORT, RESOURCE, STATUS_ERROR, STATUS_UNSET
-from lens_auto.record.ids import MASK, root_trace, spans
+from lens_auto.record.ids import GOLDEN, MASK, root_trace, spans
 from lens_auto.record.journal import Journal
 from lens_auto.record.span import ENDED_ALREADY, Span, current
 
@@ -143,6 +143,16 @@ class Recorder:
             _make_current(span)
         return span
 
+    def newest(self, span: Span) -> bool:
+        """True when no span of this process was opened after this one.
+
+        Args:
+            span: A span.
+        """
+        # What the counter gives next, without taking it: repr, as pickling a count warns from 3.12 on.
+        following = int(repr(self._id.__self__)[len('count(') :].partition(',')[0])
+        return (following - GOLDEN) & MASK == span.span_id
+
     def _root_links(self, up: Span | None) -> tuple[Link, ...]:
         run: Link = (self.run_trace, self.run_root, {'lens.link': 'run'})
         if up is None:
@@ -159,7 +169,8 @@ class Recorder:
             status: One of `format.STATUS_*`.
         """
         if span.shut is not None:
-            for reopen in span.shut:
+            # The last that was shut first: two rules on one function have their code one inside the other.
+            for reopen in reversed(span.shut):
                 reopen()
         if span.epoch != self.epoch:
             return  # opened before a fork, so its end is the parent's to tell; or ended already

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
+from _contextvars import ContextVar  # the module in front of it could be the program's own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

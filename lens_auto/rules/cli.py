@@ -100,6 +100,8 @@ def _check(options: argparse.Namespace) -> int:
     counts: dict[str, int] = {}
     for found in findings:
         counts[found.state] = counts.get(found.state, 0) + 1
+    for line in built.ignored:
+        print(line)
     total = len(findings)
     print(
         f'{total} rule{"" if total == 1 else "s"}: {", ".join(f"{n} {state}" for state, n in counts.items()) or "none"}'

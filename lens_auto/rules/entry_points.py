@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ def files(folders: Sequence[str]) -> Iterator[tuple[str, str, str]]:
             seen.add(package)
             for point in _points(os.path.join(folder, name)):
                 origin = f'entry point {point.name} of {package}'
-                for path in _paths(point, origin):
+                for path in _paths(point, origin, folder):
                     yield path, origin, metadata
 
 
@@ -70,8 +71,10 @@ def _points(folder: str) -> Iterable[Any]:
     return [point for point in points if point.group == ENTRY_POINT_GROUP]
 
 
-def _paths(point: Any, origin: str) -> list[str]:
+def _paths(point: Any, origin: str, folder: str) -> list[str]:
     module, _, attribute = point.value.partition(':')
+    # The launcher keeps the user's folders off its path; at the end of it they stand in for no module but their own.
+    sys.path.append(folder)
     try:
         if not attribute:
             return [_resource(module.strip(), f'{point.name}.yaml')]
@@ -86,6 +89,9 @@ def _paths(point: Any, origin: str) -> list[str]:
         message = f'`{point.value}` does not give rule files: {type(error).__name__}: {error}'
         hint = 'repair or uninstall the package'
         raise RuleErrors([RuleError(origin, 0, 0, message, (hint,))]) from None
+    finally:
+        if folder in sys.path:
+            del sys.path[len(sys.path) - 1 - sys.path[::-1].index(folder)]
 
 
 def _resource(package: str, name: str) -> str:

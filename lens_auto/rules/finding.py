@@ -49,8 +49,8 @@ def sources(
         command: The child's command and arguments; a `lens.yaml` beside its script counts.
         path: Folders that packages are installed in; this interpreter's own unless given.
     """
-    found = [(os.path.abspath(name), '--rules') for name in rules]
-    found += [(os.path.abspath(name), 'LENS_RULES') for name in environ.get('LENS_RULES', '').split(os.pathsep) if name]
+    found = [(_absolute(name), '--rules') for name in rules]
+    found += [(_absolute(name), 'LENS_RULES') for name in environ.get('LENS_RULES', '').split(os.pathsep) if name]
     found += [(name, LOCAL_NAME) for name in _local(command) if os.path.isfile(name)]
     first: list[tuple[str, str]] = []
     seen: set[object] = set()
@@ -95,7 +95,14 @@ def built_in() -> list[str]:
 def _local(command: Sequence[str]) -> list[str]:
     named = script(command)
     folders = ['', os.path.dirname(named)] if named else ['']
-    return [os.path.abspath(os.path.join(folder, LOCAL_NAME)) for folder in folders]
+    return [_absolute(os.path.join(folder, LOCAL_NAME)) for folder in folders]
+
+
+def _absolute(name: str) -> str:
+    try:
+        return os.path.abspath(name)
+    except OSError:  # the working directory is gone: a relative name leads nowhere
+        return name
 
 
 def _identity(name: str) -> object:
@@ -109,7 +116,7 @@ def _identity(name: str) -> object:
 def _scanned(path: Sequence[str]) -> tuple[str, ...]:
     # Nothing is installed into the standard library, beside a console script, or into the working directory.
     library = os.path.dirname(os.__file__)
-    skipped = {library, os.path.join(library, 'lib-dynload'), os.path.dirname(os.path.abspath(sys.argv[0] or '.'))}
+    skipped = {library, os.path.join(library, 'lib-dynload'), os.path.dirname(_absolute(sys.argv[0] or '.'))}
     try:
         skipped.add(os.getcwd())
     except OSError:

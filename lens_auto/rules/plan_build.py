@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from typing import Any
 
-from . import entry_points
+from . import document, entry_points
 from .compile import compile_files
 from .errors import RuleError, RuleErrors
-from .finding import Sources
+from .finding import LOCAL_NAME, Sources
 from .model import RuleFile
-from .validate import read_file
+from .validate import read_file, shown_path
 
 # A file system tells two writes apart when they are this far from each other (ext4 stamps with the kernel's tick).
 _TICK_NS = 20_000_000
@@ -25,16 +26,22 @@ class Built:
         plan: The plan.
         files: Path, framework, package of `when` and origin of each file, in the plan's order.
         read: Everything else that was read, besides the files.
+        ignored: What the user has to be told of files that were found and are no rule files, a line each.
     """
 
-    __slots__ = ('files', 'plan', 'read')
+    __slots__ = ('files', 'ignored', 'plan', 'read')
 
     def __init__(
-        self, plan: dict[str, Any], files: tuple[tuple[str, str, str | None, str], ...], read: tuple[str, ...]
+        self,
+        plan: dict[str, Any],
+        files: tuple[tuple[str, str, str | None, str], ...],
+        read: tuple[str, ...],
+        ignored: tuple[str, ...],
     ) -> None:
         self.plan = plan
         self.files = files
         self.read = read
+        self.ignored = ignored
 
 
 def build(sources: Sources, agent: str) -> Built:
@@ -57,19 +64,41 @@ def build(sources: Sources, agent: str) -> Built:
     for path, origin in (*((path, origin) for path, origin, _ in installed), *sources.last):
         named.setdefault(path, origin)
     models: list[RuleFile] = []
+    origins: list[str] = []
+    ignored: list[str] = []
     for path, origin in named.items():
         _settle(path)
         try:
+            if origin == LOCAL_NAME and _is_something_else(path):
+                ignored.append(f'{shown_path(path)} is no rule file (it has no `framework` and no `rules`): ignored')
+                continue
             models.append(read_file(path, origin))
+            origins.append(origin)
         except RuleErrors as error:
             errors += error.errors
     if errors:
         raise RuleErrors(errors)
     files = tuple(
         (model.path, model.framework, model.when.module if model.when else None, origin)
-        for model, origin in zip(models, named.values(), strict=True)
+        for model, origin in zip(models, origins, strict=True)
     )
-    return Built(compile_files(models, agent), files, tuple(metadata for _, _, metadata in installed))
+    read = tuple(metadata for _, _, metadata in installed)
+    return Built(compile_files(models, agent), files, read, tuple(ignored))
+
+
+def _is_something_else(path: str) -> bool:
+    """Whether a file that nobody named is another tool's that happens to have this name.
+
+    Raises:
+        RuleErrors: It cannot be read.
+    """
+    text = document.read(path, shown_path(path), LOCAL_NAME)
+    try:
+        root = document.parse(text, path)
+    except RuleErrors:
+        # A slip in a rule file is told as one.
+        return not re.search(r'^["\']?(framework|rules)["\']?\s*:', text, re.MULTILINE)
+    return root.get('framework') is None and root.get('rules') is None
 
 
 def _settle(path: str) -> None:

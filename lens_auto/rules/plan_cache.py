@@ -16,13 +16,11 @@ from .plan import FORMAT, dump, sha256_hex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from .finding import Sources
 
     Stamp = tuple[int, int, int] | tuple[str, ...] | None
 
-_INDEX_FORMAT = 1
+_INDEX_FORMAT = 2
 _DAY = 86_400
 _KEPT_DAYS = 30
 _METADATA = ('.dist-info', '.egg-info')
@@ -38,9 +36,10 @@ class Compiled:
         files: Path, framework, package of `when` and origin of each rule file.
         cached: Whether the cache had it.
         problem: Why the cache folder cannot be used; empty if it can.
+        ignored: What the user has to be told of files that were found and are no rule files, a line each.
     """
 
-    __slots__ = ('cached', 'files', 'modules', 'path', 'problem', 'sha256')
+    __slots__ = ('cached', 'files', 'ignored', 'modules', 'path', 'problem', 'sha256')
 
     def __init__(
         self,
@@ -50,6 +49,7 @@ class Compiled:
         files: tuple[tuple[str, str, str | None, str], ...],
         cached: bool,
         problem: str,
+        ignored: tuple[str, ...],
     ) -> None:
         self.path = path
         self.sha256 = sha256
@@ -57,15 +57,7 @@ class Compiled:
         self.files = files
         self.cached = cached
         self.problem = problem
-
-
-def default_dir(environ: Mapping[str, str]) -> str:
-    """The cache folder of this user; empty where there is no home."""
-    base = environ.get('XDG_CACHE_HOME', '')
-    if not os.path.isabs(base):
-        home = environ.get('HOME', '')
-        base = os.path.join(home, '.cache') if os.path.isabs(home) else ''
-    return os.path.join(base, 'lens-auto') if base else ''
+        self.ignored = ignored
 
 
 def compiled(sources: Sources, agent: str, cache_dir: str, fallback_dir: str | None = None) -> Compiled:
@@ -74,7 +66,7 @@ def compiled(sources: Sources, agent: str, cache_dir: str, fallback_dir: str | N
     Args:
         sources: From `finding.sources`.
         agent: The agent's version.
-        cache_dir: From `default_dir`; made if it is missing.
+        cache_dir: The cache folder of this user, made if it is missing; empty where there is none.
         fallback_dir: Where the plan goes when the cache folder cannot be used; a new private folder unless given.
 
     Raises:
@@ -97,7 +89,7 @@ def _warm(index: str, folder: str) -> Compiled | None:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
                 return None
-            stamps, sha256, size, modules, files = marshal.loads(file.read())
+            stamps, sha256, size, modules, files, ignored = marshal.loads(file.read())
         path = os.path.join(folder, f'{sha256}.plan')
         plan = os.lstat(path)
         if not stat.S_ISREG(plan.st_mode) or plan.st_uid != os.geteuid() or plan.st_size != size:
@@ -111,7 +103,7 @@ def _warm(index: str, folder: str) -> Compiled | None:
             os.utime(path)
     except (OSError, ValueError, EOFError, TypeError):
         return None
-    return Compiled(path, sha256, modules, files, True, '')
+    return Compiled(path, sha256, modules, files, True, '', ignored)
 
 
 def _cold(sources: Sources, agent: str, cache_dir: str, index: str, fallback_dir: str | None, problem: str) -> Compiled:
@@ -131,9 +123,10 @@ def _cold(sources: Sources, agent: str, cache_dir: str, index: str, fallback_dir
             stamps = (*before, *_stamps((*(file[0] for file in built.files), *built.read)))
             # Not stored when a file changed while it was read: the plan may be of either state of it.
             if all(_stamp(name) == stamp for name, stamp in before):
-                _store(index, marshal.dumps((stamps, sha256, len(data), hooked, built.files), 2))
+                entry = (stamps, sha256, len(data), hooked, built.files, built.ignored)
+                _store(index, marshal.dumps(entry, 2))
             _prune(cache_dir)
-            return Compiled(path, sha256, hooked, built.files, False, '')
+            return Compiled(path, sha256, hooked, built.files, False, '', built.ignored)
         except OSError as error:
             problem = f'{cache_dir}: {error.strerror}'
     if fallback_dir is None:
@@ -143,7 +136,7 @@ def _cold(sources: Sources, agent: str, cache_dir: str, index: str, fallback_dir
     os.makedirs(fallback_dir, mode=0o700, exist_ok=True)
     path = os.path.join(fallback_dir, f'{sha256}.plan')
     _store(path, data)
-    return Compiled(path, sha256, hooked, built.files, False, problem)
+    return Compiled(path, sha256, hooked, built.files, False, problem, built.ignored)
 
 
 def _unusable(folder: str) -> str:

@@ -209,13 +209,14 @@ FIELDS: tuple[Field, ...] = (
         'vllm_native_tracing',
         'bool',
         False,
-        'Let vLLM trace its requests with its own tracer as well. Needs exporter `otlp`.',
+        'Let vLLM trace its requests with its own tracer as well. No effect in this version; true is announced.',
     ),
     Field(
         'service_name_per_server',
         'bool',
         True,
-        'NeMo Gym: each server is a service of its own, `<service_name>/<server>`.',
+        'NeMo Gym: each server is a service of its own, `<service_name>/<server>`. No effect in this version; false is '
+        'announced.',
     ),
 )
 

@@ -69,6 +69,32 @@ class Resolved:
         return self.sources[name]
 
     @property
+    def changed(self) -> list[str]:
+        """The fields somebody set, and the exporter where an endpoint in the environment chose it."""
+        return [
+            name
+            for name, source in self.sources.items()
+            if source.kind != DEFAULT or (name == 'exporter' and self.values[name] != BY_NAME[name].default)
+        ]
+
+    @property
+    def off(self) -> bool:
+        """Whether the user has told us, and not the program, that nothing is to be recorded."""
+        source = self.sources['enabled']
+        return not self.values['enabled'] and source.ours and source.kind in (FLAG, ENVIRONMENT)
+
+    def ignore(self, name: str, reason: str) -> None:
+        """Take the default of a field after all, and announce it.
+
+        Args:
+            name: The field.
+            reason: What is wrong with its value.
+        """
+        self.announcements.append(f'{self.sources[name].where}: {reason}: ignored')
+        self.values[name] = by_exporter(name, self.values['exporter'])
+        self.sources[name] = Source(DEFAULT, f'exporter is {self.values["exporter"]}')
+
+    @property
     def provisional(self) -> list[str]:
         """The fields that a `telemetry:` block on the program's config object still decides, once that is built."""
         return [name for name, source in self.sources.items() if source.strength < CONFIG_OBJECT_STRENGTH]
@@ -105,7 +131,7 @@ def resolve(
     # Two defaults hang on the exporter.
     for field in sorted(FIELDS, key=lambda field: field.name != 'exporter'):
         name = field.name
-        said = _strongest(
+        said = _said(
             field,
             given.get(name, ()),
             _environment(field, environ, frameworks),
@@ -115,22 +141,28 @@ def resolve(
             environ,
             announcements,
         )
-        if said is None:
+        for source, text in said:
+            try:
+                values[name], sources[name] = field.parse(text), source
+                break
+            except (ValueError, OverflowError):
+                if source.refuses:
+                    raise invalid(field, text, source.where) from None
+                announcements.append(_not_taken(field, text, source))
+        else:
             values[name], sources[name] = _default(field, values, environ, frameworks)
-            continue
-        source, text = said
-        try:
-            values[name] = field.parse(text)
-        except (ValueError, OverflowError):
-            raise invalid(field, text, source.where) from None
-        sources[name] = source
     _refuse_logs(values, sources, announcements)
-    _announce_off(values, sources, announcements)
-    ordered = {name: values[name] for name in _NAMES}
-    return Resolved(ordered, {name: sources[name] for name in _NAMES}, announcements)
+    _announce_without_effect(values, sources, announcements)
+    resolved = Resolved(
+        {name: values[name] for name in _NAMES}, {name: sources[name] for name in _NAMES}, announcements
+    )
+    if not resolved.value('enabled') and not resolved.off:
+        way_out = '`--set enabled=true` overrides it'
+        announcements.append(f'telemetry is off ({resolved.source("enabled").where}): nothing is recorded; {way_out}')
+    return resolved
 
 
-def _strongest(
+def _said(
     field: Field,
     flags: Sequence[Said],
     environment: Iterator[Said],
@@ -139,29 +171,45 @@ def _strongest(
     own: Entry | None,
     environ: Mapping[str, str],
     announcements: list[str],
-) -> Said | None:
-    for said in flags:
-        return said
-    for said in environment:
-        return said
+) -> Iterator[Said]:
+    """What each source says, strongest first."""
+    yield from flags
+    yield from environment
     if override is not None:
         text = _filled(override[0].where.partition('=')[0], override[1], environ, announcements)
         if text:
-            return override[0], text
+            yield override[0], text
     if config is not None:
-        text = _filled(config.place, _text(field, config), environ, announcements)
-        if text:
-            return Source(CONFIG, config.place), text
+        source = Source(CONFIG, config.place)
+        shape = _shape(field, config)
+        if shape:
+            announcements.append(_not_taken(field, shape, source))
+        else:
+            text = _filled(config.place, _text(config), environ, announcements)
+            if text:
+                yield source, text
     if own is not None:
-        text = _filled(own.place, _text(field, own), environ, None)
+        shape = _shape(field, own)
+        if shape:
+            raise invalid(field, shape, own.place)
+        text = _filled(own.place, _text(own), environ, None)
         if text:
-            return Source(TELEMETRY_FILE, own.place, ours=True), text
-    return None
+            yield Source(TELEMETRY_FILE, own.place, ours=True), text
 
 
-def _text(field: Field, entry: Entry) -> str:
+def _not_taken(field: Field, value: str, source: Source) -> str:
+    place = source.where if source.kind == CONFIG else source.name
+    return f'{place}: {field.name} cannot be `{value}` (valid: {field.valid}): ignored'
+
+
+def _shape(field: Field, entry: Entry) -> str:
+    """What stands in the file instead of a value the field could take; empty if it may be one."""
     if entry.shape == _OTHER or (entry.shape == _LIST and field.kind != 'names'):
-        raise invalid(field, 'a list' if entry.shape == _LIST else 'a mapping', entry.place)
+        return 'a list' if entry.shape == _LIST else 'a mapping'
+    return ''
+
+
+def _text(entry: Entry) -> str:
     return '' if entry.shape == _NULL else entry.text.strip()
 
 
@@ -311,9 +359,7 @@ def _refuse_logs(values: dict[str, Value], sources: dict[str, Source], announcem
     announcements.append(f'{source.where}: ignored, {_NO_LOGS}')
 
 
-def _announce_off(values: dict[str, Value], sources: dict[str, Source], announcements: list[str]) -> None:
-    source = sources['enabled']
-    # Off by a flag or by LENS_ENABLED was said to us, a moment ago.
-    if not values['enabled'] and not (source.ours and source.kind in (FLAG, ENVIRONMENT)):
-        way_out = '`--set enabled=true` overrides it'
-        announcements.append(f'telemetry is off ({source.where}): nothing is recorded; {way_out}')
+def _announce_without_effect(values: dict[str, Value], sources: dict[str, Source], announcements: list[str]) -> None:
+    for name in ('vllm_native_tracing', 'service_name_per_server'):
+        if values[name] != BY_NAME[name].default:
+            announcements.append(f'{sources[name].where}: no effect in this version')

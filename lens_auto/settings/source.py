@@ -46,6 +46,18 @@ class Source:
         """How strong the source is; the strongest that names a field decides it."""
         return _STRENGTH[self.kind]
 
+    @property
+    def refuses(self) -> bool:
+        """Whether a wrong value is an error: what the program reads too is the program's to refuse."""
+        return self.kind not in (ARGUMENT, CONFIG)
+
+    @property
+    def name(self) -> str:
+        """The place without the value: `LENS_EXPORTER`, `--set`, `grpo.yaml:12 telemetry.exporter`."""
+        if self.kind == FLAG:
+            return self.where.partition(' ')[0]
+        return self.where if self.kind in (CONFIG, TELEMETRY_FILE, DEFAULT) else self.where.partition('=')[0]
+
     def __str__(self) -> str:
         if self.kind != DEFAULT:
             return self.where

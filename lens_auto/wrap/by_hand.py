@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from time import monotonic_ns
 
+from lens_auto.record.foreign import foreign
 from lens_auto.record.format import STATUS_UNSET
 from lens_auto.record.recorder import exception_event, is_error, status_of
 from lens_auto.record.span import Span, current
-from lens_auto.wrap.expression import Unreadable, number, scalar
+from lens_auto.wrap.expression import Unreadable, measure, scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,8 +56,20 @@ class ByHand:
         try:
             return self._recorder.open(self, str(name)[:256], self.key, _plain(attributes), False, True, True)
         except Exception as error:
+            if foreign(error):
+                self._cut(self._opening(error))
+                raise
             self._faults.take('api', self.key, error)
             return None
+        except BaseException as error:
+            self._cut(self._opening(error))
+            raise
+
+    def _opening(self, error: BaseException) -> Span | None:
+        """The span that was being opened as an exception of the program came."""
+        here, trace = current.get(), error.__traceback__
+        inside = trace is not None and trace.tb_next is not None
+        return here if inside and here is not None and here.site is self and self._recorder.newest(here) else None
 
     def close(self, span: Span, error: BaseException | None) -> None:
         """End a span.
@@ -75,7 +88,19 @@ class ByHand:
                     span.up.raised = id(error)
             self._recorder.close(span, end, self.key, STATUS_UNSET if error is None else status_of(error))
         except Exception as problem:
+            if foreign(problem):
+                self._cut(span)
+                raise
             self._faults.take('api', self.key, problem)
+        except BaseException:
+            self._cut(span)
+            raise
+
+    def _cut(self, span: Span | None) -> None:
+        if span is None or span.epoch < 0:
+            return
+        self._recorder.detach(span)
+        self._recorder.close(span, monotonic_ns(), self.key, STATUS_UNSET)
 
     def event(self, name: str, attributes: dict[str, Any]) -> None:
         """Add an event to the current span.
@@ -89,6 +114,8 @@ class ByHand:
             if span is not None and len(span.events or ()) < EVENTS:
                 span.events = [*(span.events or ()), (monotonic_ns(), str(name)[:256], _plain(attributes))]
         except Exception as error:
+            if foreign(error):
+                raise
             self._faults.take('api', self.key, error)
 
     def attribute(self, name: str, value: Any, span: Span | None = None) -> None:
@@ -105,6 +132,8 @@ class ByHand:
                 # A new dict: the old one may be shared by all spans of a rule.
                 span.attributes = {**(span.attributes or {}), **(_plain({name: value}) or {})}
         except Exception as error:
+            if foreign(error):
+                raise
             self._faults.take('api', self.key, error)
 
     def point(self, name: str, value: Any, instrument: str, unit: str, attributes: dict[str, Any]) -> None:
@@ -120,10 +149,14 @@ class ByHand:
         if not self.metrics:
             return
         try:
-            self._recorder.point(self, str(name)[:256], instrument, str(unit), number(value), _plain(attributes))
-        except Unreadable:
-            return
+            self._recorder.point(self, str(name)[:256], instrument, str(unit), measure(value), _plain(attributes))
+        except Unreadable as problem:
+            if foreign(problem):
+                raise
+            self._faults.take('value', self.key, problem)
         except Exception as error:
+            if foreign(error):
+                raise
             self._faults.take('api', self.key, error)
 
 

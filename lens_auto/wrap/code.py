@@ -14,7 +14,8 @@ the very call that passes them on, so that a batch the function deletes is freed
 from __future__ import annotations
 
 import sys
-from types import CodeType, FunctionType
+
+from lens_auto.record.standard import CodeType, FunctionType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ class Signature:
         return f'({", ".join(self.names)}{"," if self.names else ""})'
 
 
-# The import fails while the interpreter shuts down, where a `__del__` may still call us: it must run as ever.
+# The import fails while the interpreter shuts down, where a `__del__` may still call us, and may be the program's own
+# (`builtins.__import__`, a stand-in for os): whatever it does, the function must run as ever. Nothing is called inside
+# the `try`, where what a signal handler raises would be lost.
 _HEAD = """\
 def _lens_outer():
     {bind}
@@ -113,24 +116,32 @@ def _lens_outer():
         def _lens_g(): {free}
         try:
             import os as _lens_h
-            _lens_h = _lens_h.sys.modules.get('_lens_rt')
-        except ImportError:
-            _lens_h = None
+            _lens_h = _lens_h.sys.modules.get
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            _lens_h = {{}}.get
+        _lens_h = _lens_h('_lens_rt')
 """
 
 _AROUND = """\
         if _lens_h is None or _lens_h.is_compiling():
             return {wait}{call}
-        _lens_s = _lens_h.enter({key!r}, {values})
-        if _lens_s is None:
-            return {wait}{call}
+        _lens_s = None
         try:
-            _lens_r = {wait}{call}
+            _lens_s = _lens_h.enter({key!r}, {values})
+            if _lens_s is None:
+                return {wait}{call}
+            try:
+                _lens_r = {wait}{call}
+            except:
+                _lens_h.fail(_lens_s)
+                raise
+            _lens_h.leave(_lens_s, _lens_r)
+            return _lens_r
         except:
-            _lens_h.fail(_lens_s)
+            _lens_h.lost({key!r}, _lens_s)
             raise
-        _lens_h.leave(_lens_s, _lens_r)
-        return _lens_r
 """
 
 _GENERATOR = """\
@@ -157,14 +168,21 @@ _ASYNC_GENERATOR = """\
         _lens_r = {call}
         try:
             import os as _lens_o
-            _lens_v = _lens_o.sys.get_asyncgen_hooks()
-            _lens_o.sys.set_asyncgen_hooks(None, None)
+            _lens_o = _lens_o.sys
+            _lens_o.get_asyncgen_hooks, _lens_o.set_asyncgen_hooks
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            _lens_o = None
+        if _lens_o is None:
+            _lens_e = _lens_r.asend(None)
+        else:
+            _lens_v = _lens_o.get_asyncgen_hooks()
             try:
+                _lens_o.set_asyncgen_hooks(None, None)
                 _lens_e = _lens_r.asend(None)
             finally:
-                _lens_o.sys.set_asyncgen_hooks(*_lens_v)
-        except ImportError:
-            _lens_e = _lens_r.asend(None)
+                _lens_o.set_asyncgen_hooks(*_lens_v)
         try:
             while True:
                 if _lens_s is not None:
@@ -290,6 +308,13 @@ def _one_line(size: int) -> bytes:
     return bytes(table)
 
 
+def _before(code: CodeType, key: str) -> CodeType:
+    """A function's code; the original, where an exception of the program left ours in place without its `Patch`."""
+    if '_lens_rt' in code.co_consts and key in code.co_consts:
+        return next(const for const in code.co_consts if isinstance(const, CodeType))
+    return code
+
+
 class Patch:
     """One function with our code in place.
 
@@ -313,7 +338,7 @@ class Patch:
             Unwrappable: It cannot be done; nothing has changed.
         """
         self.function = function
-        self.original = function.__code__
+        self.original = _before(function.__code__, key)
         self.ours = wrapped(self.original, key, how)
         function.__code__ = self.ours
 
@@ -324,7 +349,9 @@ class Patch:
         self.function.__code__ = self.original
         return True
 
-    def reopen(self) -> None:
-        """Undo `shut`, unless somebody has changed the function's code since."""
-        if self.function.__code__ is self.original:
-            self.function.__code__ = self.ours
+    def reopen(self) -> bool:
+        """Undo `shut`; False when somebody has changed the function's code since."""
+        if self.function.__code__ is not self.original:
+            return self.function.__code__ is self.ours
+        self.function.__code__ = self.ours
+        return True

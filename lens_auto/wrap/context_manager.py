@@ -89,6 +89,8 @@ class ContextSite(Site):
             self.figures.over += 1
         elif self.allows(frame):
             span = self._start(readers, args, frame, None, True, current.get(), self._root, self._announce)
+        else:
+            self.figures.filtered += 1
         self._blocks.push(args[0], span)
 
     def stopped(self, args: tuple[Any, ...], result: Any) -> None:

@@ -334,6 +334,24 @@ def number(value: Any) -> int | float:
     return found
 
 
+def measure(value: Any) -> int | float:
+    """The value of a metric point: an int of 64 bits as it is, any other number as a float.
+
+    Args:
+        value: Anything.
+
+    Raises:
+        Unreadable: It is no number, or larger than any float.
+    """
+    found = number(value)
+    if isinstance(found, int) and -(1 << 63) <= found < 1 << 63:
+        return int(found)
+    try:
+        return float(found)
+    except OverflowError:
+        raise Unreadable('int beyond any float') from None
+
+
 def _total(value: Any) -> int | float:
     if _is_tensor(value):
         return number(_on_cpu(value).sum())

@@ -87,9 +87,12 @@ class IntervalSite(Site):
         if called_from(_getframe(2), self._codes, self._passing):
             return
         frame = caller(_getframe(CALLER), self._passing)
-        if not self.allows(frame) or (self._owned_by is not None and not self._owns(args)):
+        if self._owned_by is not None and not self._owns(args):
             return
         self.figures.calls += 1
+        if not self.allows(frame):
+            self.figures.filtered += 1
+            return
         if self.figures.left == 0:
             self.figures.over += 1
             return
@@ -131,10 +134,13 @@ class IntervalSite(Site):
             return
         now = monotonic_ns()
         frame = caller(_getframe(CALLER), self._passing)
-        if not self.allows(frame) or (self._owned_by is not None and not self._owns(args)):
+        if self._owned_by is not None and not self._owns(args):
             return
         figures = self.figures
         figures.calls += 1
+        if not self.allows(frame):
+            figures.filtered += 1
+            return
         key = self._key(args, by_label=False)
         last = self._open.get(key)
         if len(self._open) >= OPEN and last is None:

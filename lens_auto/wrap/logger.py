@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
-from lens_auto.wrap.expression import Scope, Unreadable, number, reader, scalar, text
+from _thread import get_ident
+
+from lens_auto.record.foreign import foreign
+from lens_auto.wrap.expression import Scope, Unreadable, measure, reader, text
 from lens_auto.wrap.glob import matches
+from lens_auto.wrap.reading import reading
 from lens_auto.wrap.site import Figures, Site
 
 TYPE_CHECKING = False
@@ -86,11 +90,18 @@ class LoggerSite(Site):
                 return
         scope = Scope(args)
         done: set[str] = set()
+        seen = self.figures.seen
+        listed = False
         for pattern, glob, name_of, instrument, unit, attributes in self._entries:
             keys = [k for k in given if isinstance(k, str) and matches(pattern, k)] if glob else [pattern]
             for key in keys:
                 if key in given:
+                    listed = True
+                    if pattern not in seen:
+                        seen.add(pattern)
                     self._record(scope, key, given[key], name_of, instrument, unit, attributes, done)
+        if not listed:
+            self.figures.filtered += 1
 
     def _record(
         self,
@@ -104,18 +115,26 @@ class LoggerSite(Site):
         done: set[str],
     ) -> None:
         scope.key = key
+        ident = get_ident()
+        nested = ident in reading
         try:
-            found = number(value)
+            reading.add(ident)
+            found = measure(value)
             name = text(name_of(scope))
-        except (Unreadable, AttributeError, KeyError, IndexError, TypeError):
+        except (Unreadable, AttributeError, KeyError, IndexError, TypeError) as error:
+            if foreign(error):
+                raise
             self.figures.unread += 1
             return
+        finally:
+            if not nested:
+                reading.discard(ident)
         # Several keys may feed one metric (its name changed between versions): the first that is there wins.
         if name in done:
             return
         labels: dict[str, Any] = {}
         self.read(attributes, scope, labels)
-        self._recorder.point(self, name, instrument, unit, scalar(found), labels or None)  # type: ignore[arg-type]
+        self._recorder.point(self, name, instrument, unit, found, labels or None)
         done.add(name)
         self.figures.spans += 1
 

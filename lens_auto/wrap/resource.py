@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
+
+from lens_auto.record.foreign import foreign
 from lens_auto.wrap.expression import Scope, Unreadable, reader
+from lens_auto.wrap.reading import reading
 from lens_auto.wrap.site import Figures, Site
 
 TYPE_CHECKING = False
@@ -71,9 +75,17 @@ class ResourceSite(Site):
             self.figures.spans += 1
         if self._settings is None:
             return
+        ident = get_ident()
+        nested = ident in reading
         try:
+            reading.add(ident)
             block = self._settings(scope)
-        except (Unreadable, AttributeError, KeyError, IndexError, TypeError):
+        except (Unreadable, AttributeError, KeyError, IndexError, TypeError) as error:
+            if foreign(error):
+                raise
             return  # this configuration has no such block: nothing to change
+        finally:
+            if not nested:
+                reading.discard(ident)
         if block is not None:
             self._resettle(block)

@@ -8,9 +8,13 @@ the site, is counted and journalled once, and never reaches the caller.
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+from _thread import get_ident
 
+from lens_auto.record.foreign import foreign
 from lens_auto.record.span import current
+from lens_auto.record.standard import ModuleType
+from lens_auto.wrap.leaked import leaked
+from lens_auto.wrap.reading import reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from lens_auto.wrap.site import Site
 
 NAME = '_lens_rt'
+# Before 3.11 a signal handler may run between the return of a call of ours and the storing of what it returned.
+CHECKS_AFTER_CALL = sys.version_info < (3, 11)
 
 
 class Runtime:
@@ -79,6 +85,8 @@ class Runtime:
         try:
             self._disable(key)
         except Exception as second:
+            if foreign(second):
+                raise
             # To say that it is off has failed too (the journal is what is broken). Off it is all the same.
             self.sites.pop(key, None)
             self._faults.take('disable', key, second)
@@ -86,11 +94,12 @@ class Runtime:
 
 def _entry(sites: dict[str, Site], failed: Callable[..., None], attach: bool) -> Callable[..., Span | None]:
     site_of = sites.get
+    cut = _cutter(failed)
 
     def enter(key: str, args: tuple[Any, ...]) -> Span | None:
         try:
             site = site_of(key)
-            if site is None:
+            if site is None or (reading and get_ident() in reading):
                 return None
             figures = site.figures
             if not figures.left and site.counts_all:
@@ -99,8 +108,14 @@ def _entry(sites: dict[str, Site], failed: Callable[..., None], attach: bool) ->
                 return None
             return site.open(args, attach)
         except Exception as error:
+            if foreign(error):
+                cut(leaked(sites.get(key)))
+                raise
             failed('enter', key, error)
             return None
+        except BaseException:  # KeyboardInterrupt is the program's
+            cut(leaked(sites.get(key)))
+            raise
 
     return enter
 
@@ -112,14 +127,19 @@ def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, An
     body runs. Both answer None when the call is not recorded. Then `leave` or `fail`.
     """
 
+    cut = _cutter(failed)
+
     def leave(span: Span, result: Any) -> None:
         """The call returned."""
         try:
             span.site.leave(span, result)
         except Exception as error:
+            if foreign(error):
+                cut(span)
+                raise
             failed('leave', span.site.key, error, span)
         except BaseException:  # KeyboardInterrupt is the program's; the span has ended all the same
-            span.site.cut(span)
+            cut(span)
             raise
 
     def fail(span: Span) -> None:
@@ -129,32 +149,71 @@ def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, An
             if error is not None:
                 span.site.fail(span, error)
         except Exception as problem:
+            if foreign(problem):
+                cut(span)
+                raise
             failed('leave', span.site.key, problem, span)
         except BaseException:
-            span.site.cut(span)
+            cut(span)
             raise
 
+    def lost(key: str, span: Span | None) -> None:
+        """An exception leaves our code; had it got in between two calls to us, the span would be open still."""
+        if span is not None:
+            cut(span)
+        elif CHECKS_AFTER_CALL:
+            error = sys.exc_info()[1]
+            site = sites.get(key)
+            if site is not None and error is not None and not _from_original(error, site):
+                cut(leaked(site))
+
     enter, begin = _entry(sites, failed, True), _entry(sites, failed, False)
-    return {'enter': enter, 'begin': begin, 'leave': leave, 'fail': fail}
+    return {'enter': enter, 'begin': begin, 'leave': leave, 'fail': fail, 'lost': lost}
+
+
+def _cutter(failed: Callable[..., None]) -> Callable[[Span | None], None]:
+    """Ends a span whose end was cut short by an exception on its way to the program, which nothing may replace."""
+
+    def cut(span: Span | None) -> None:
+        if span is None or span.epoch < 0:
+            return
+        try:
+            span.site.cut(span)
+        except Exception as problem:
+            if foreign(problem):
+                raise
+            failed('leave', span.site.key, problem, span)
+
+    return cut
+
+
+def _from_original(error: BaseException, site: Site) -> bool:
+    trace = error.__traceback__
+    inner = trace.tb_next if trace is not None else None
+    return inner is not None and any(inner.tb_frame.f_code is patch.original for patch in site.patches)
 
 
 def _told(sites: dict[str, Any], failed: Callable[..., None]) -> dict[str, Any]:
     """What code before or after a call calls."""
 
+    cut = _cutter(failed)
+
     def before(key: str, args: tuple[Any, ...]) -> None:
         """A call that a site wants to be told of begins."""
         try:
             site = sites.get(key)
-            if site is not None:
+            if site is not None and not (reading and get_ident() in reading):
                 site.told(args)
         except Exception as error:
+            if foreign(error):
+                raise
             failed('enter', key, error)
 
     def after(key: str, args: tuple[Any, ...], result: Any) -> None:
         """A call that a site wants to be told of has returned. The key's last letter says which of its functions."""
         try:
             site = sites.get(key)
-            if site is None:
+            if site is None or (reading and get_ident() in reading):
                 return
             if key[-1] == 's':
                 site.started(args, result)
@@ -165,7 +224,13 @@ def _told(sites: dict[str, Any], failed: Callable[..., None]) -> dict[str, Any]:
             else:
                 site.returned(args, result)
         except Exception as error:
+            if foreign(error):
+                cut(leaked(sites.get(key), error))
+                raise
             failed('leave', key, error)
+        except BaseException as error:
+            cut(leaked(sites.get(key), error))
+            raise
 
     return {'before': before, 'after': after}
 
@@ -179,6 +244,8 @@ def _generator(failed: Callable[..., None]) -> dict[str, Any]:
             span.outer = current.get()
             current.set(span.inside or span)
         except Exception as error:
+            if foreign(error):
+                raise  # the code around the generator ends the span
             failed('step', span.site.key, error)
 
     def rest(span: Span) -> None:
@@ -189,6 +256,8 @@ def _generator(failed: Callable[..., None]) -> dict[str, Any]:
             current.set(span.outer)
             span.outer = None
         except Exception as error:
+            if foreign(error):
+                raise
             failed('step', span.site.key, error)
 
     def steps(span: Span, generator: Any) -> Steps:

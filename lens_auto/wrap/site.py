@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 from time import monotonic_ns
 
+from lens_auto.record.foreign import foreign
 from lens_auto.record.format import STATUS_UNSET
 from lens_auto.record.recorder import exception_event, is_error, status_of
 from lens_auto.record.span import Span, current
 from lens_auto.wrap.expression import LONGEST_TEXT, Scope, Unreadable, constant, reader, reads_from, scalar, text
 from lens_auto.wrap.frame import caller
 from lens_auto.wrap.glob import matches
+from lens_auto.wrap.reading import reading, recursed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 # recorded span ends, so that a recursive function keeps its depth (a call through us costs two Python frames).
 DEEPEST = 64
 UNLIMITED = -1
+# What a value that is not there, or of no kind we read, comes to; anything else is told as a fault as well.
+UNREADABLE = (Unreadable, AttributeError, KeyError, IndexError, TypeError)
 SMALL = 1 << 29  # an integer below is one digit to the interpreter, and compared in no time
 _current, _make_current = current.get, current.set
 # Frames between a site's `open` and the caller of the wrapped function: open, runtime.enter, our code, caller.
@@ -43,10 +48,13 @@ class Figures:
         nanoseconds: Time inside the spans.
         over: Calls not recorded because the budget was spent, or the nesting too deep.
         unread: Attributes left out (not there, on a device, of no recordable kind).
+        filtered: Calls not recorded because of where they came from (`only_from`), of their label, or because none of
+            the metrics logged is listed.
+        seen: The rule's label patterns and metric keys that have occurred.
         left: Spans the budget still allows, UNLIMITED without one.
     """
 
-    __slots__ = ('calls', 'errors', 'left', 'nanoseconds', 'over', 'spans', 'unread')
+    __slots__ = ('calls', 'errors', 'filtered', 'left', 'nanoseconds', 'over', 'seen', 'spans', 'unread')
 
     def __init__(self, budget: int | None):
         """See the class.
@@ -54,12 +62,17 @@ class Figures:
         Args:
             budget: Spans this process may record for the rule, or None.
         """
-        self.calls = self.spans = self.errors = self.nanoseconds = self.over = self.unread = 0
+        self.forget()
+        self.seen: set[str] = set()
         self.left = UNLIMITED if budget is None else budget
 
+    def forget(self) -> None:
+        """Count from zero: in a forked child, as the parent tells its own."""
+        self.calls = self.spans = self.errors = self.nanoseconds = self.over = self.unread = self.filtered = 0
+
     def row(self) -> list[int]:
-        """As journalled: calls, spans, errors, ns, over budget, unread."""
-        return [self.calls, self.spans, self.errors, self.nanoseconds, self.over, self.unread]
+        """As journalled: calls, spans, errors, ns, over budget, unread, filtered."""
+        return [self.calls, self.spans, self.errors, self.nanoseconds, self.over, self.unread, self.filtered]
 
 
 class Readers:
@@ -222,6 +235,7 @@ class Site:
         if self._only_from is not None or readers.frame:
             frame = caller(_getframe(CALLER), self._passing)
             if self._only_from is not None and not self.allows(frame):
+                figures.filtered += 1
                 return None
         if self._owned_by is not None and not self._owns(args):
             return None
@@ -307,39 +321,67 @@ class Site:
             into[attribute] = scalar(value)
         except RecursionError:
             raise
-        except (Unreadable, AttributeError, TypeError):
+        except (Unreadable, AttributeError, TypeError) as error:
+            if foreign(error):
+                raise
             self.figures.unread += 1
         except Exception as error:
+            if foreign(error):
+                raise
             self.figures.unread += 1
             self._faults.take('attribute', self.key, error)
 
     def _name(self, readers: Readers, scope: Scope) -> str:
+        ident = get_ident()
+        nested = ident in reading
         try:
+            reading.add(ident)
             return text(readers.name_of(scope))
-        except RecursionError:
-            raise
         except Exception as error:
+            if foreign(error):
+                raise
+            if isinstance(error, RecursionError):
+                if not recursed(error):
+                    raise
+                readers.name = self.key
             self._faults.take('name', self.key, error)
             return self.key
+        finally:
+            if not nested:
+                reading.discard(ident)
 
     def read(self, readers: list[tuple[str, Reader]], scope: Scope, into: dict[str, Any]) -> None:
         """Read attributes; one that cannot be read is left out and counted.
 
         Args:
-            readers: Attribute names with their readers.
+            readers: Attribute names with their readers; one that calls itself without end is taken out.
             scope: What they see.
             into: Where the values go.
         """
-        for attribute, read in readers:
-            try:
-                into[attribute] = scalar(read(scope))
-            except RecursionError:
-                raise
-            except (Unreadable, AttributeError, KeyError, IndexError, TypeError):
-                self.figures.unread += 1
-            except Exception as error:
-                self.figures.unread += 1
-                self._faults.take('attribute', self.key, error)
+        ident = get_ident()
+        nested = ident in reading
+        endless: list[tuple[str, Reader]] | None = None
+        try:
+            reading.add(ident)  # inside: a signal handler that raises must not leave it there
+            for each in readers:
+                attribute, read = each
+                try:
+                    into[attribute] = scalar(read(scope))
+                except Exception as error:
+                    if foreign(error):
+                        raise
+                    if isinstance(error, RecursionError):
+                        if not recursed(error):
+                            raise
+                        endless = [*(endless or ()), each]
+                    self.figures.unread += 1
+                    if not isinstance(error, UNREADABLE):
+                        self._faults.take('attribute', self.key, error)
+        finally:
+            if not nested:
+                reading.discard(ident)
+        if endless:
+            readers[:] = [each for each in readers if each not in endless]
 
     def leave(self, span: Span, result: Any) -> None:
         """End a span whose call returned.
@@ -395,9 +437,18 @@ class Site:
         Args:
             span: From `open`.
         """
+        span.late = None
         self._recorder.detach(span)
         if span.epoch >= 0:
             self._recorder.close(span, monotonic_ns(), self.key, STATUS_UNSET)
+
+    def newest(self, span: Span) -> bool:
+        """True when no span of this process was opened after this one.
+
+        Args:
+            span: A span of this site.
+        """
+        return self._recorder.newest(span)
 
     def _shut_under(self, up: Span) -> None:
         if self._shut:
@@ -413,7 +464,8 @@ class Site:
     def _reopen(self, shut: list[Patch]) -> None:
         self._shut -= 1
         for patch in shut:
-            patch.reopen()
+            if not patch.reopen():
+                self._faults.take('reopen', self.key, RuntimeError())
 
 
 def _plain(attributes: dict[str, Tree], names: tuple[str, ...]) -> tuple[tuple[str, int], ...] | None:

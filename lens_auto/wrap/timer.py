@@ -8,12 +8,14 @@ span around it ends, ends with it.
 
 from __future__ import annotations
 
+from _thread import get_ident
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 
 from lens_auto.record.format import MISSING
 from lens_auto.record.span import Span, current
 from lens_auto.wrap.frame import called_from, caller
 from lens_auto.wrap.glob import matches
+from lens_auto.wrap.reading import reading
 from lens_auto.wrap.site import CALLER, DEEPEST, Figures, Readers, Site
 
 TYPE_CHECKING = False
@@ -34,21 +36,24 @@ class Labels:
     """Which labels of a timer rule are recorded, and as what.
 
     Attributes:
+        seen: Patterns that a label has met, whether it was on or not.
         codes: Original code of the rule's functions, by part. A start or stop called from a `with` form is silent, and
             so is one called, through super(), from an override of its own that the rule names too.
     """
 
-    __slots__ = ('_known', '_on', '_patterns', 'codes')
+    __slots__ = ('_known', '_on', '_patterns', 'codes', 'seen')
 
-    def __init__(self, rule: dict[str, Any]):
+    def __init__(self, rule: dict[str, Any], seen: set[str]):
         """See the class.
 
         Args:
             rule: The compiled timer rule; no label is on before `select`.
+            seen: See the class.
         """
         self._patterns: list[tuple[str, dict[str, Any]]] = list(rule['labels'].items())
         self._on: list[dict[str, Any]] = []
         self._known: dict[str, dict[str, Any] | None] = {}
+        self.seen = seen
         self.codes: dict[str, list[CodeType]] = {'with': [], 'start': [], 'stop': []}
 
     def select(self, selected: Callable[[str | None], bool]) -> None:
@@ -74,9 +79,12 @@ class Labels:
             return self._known[label]
         except KeyError:
             pass
-        found = next((e for p, e in self._patterns if p == label), None)
+        pattern, found = next(((p, e) for p, e in self._patterns if p == label), ('', None))
         if found is None:
-            found = next((e for p, e in self._patterns if ('*' in p or '?' in p) and matches(p, label)), None)
+            globs = ((p, e) for p, e in self._patterns if ('*' in p or '?' in p) and matches(p, label))
+            pattern, found = next(globs, ('', None))
+        if found is not None:
+            self.seen.add(pattern)
         if found is not None and not any(found is entry for entry in self._on):
             found = None
         if len(self._known) < LABELS:
@@ -132,8 +140,18 @@ class TimerSite(Site):
         self._index = 0 if from_self else _label_index(signature, named)
 
     def _label(self, args: tuple[Any, ...]) -> str | None:
-        label = args[self._index] if self._from_self is None else getattr(args[0], self._from_self, None)
+        label = args[self._index] if self._from_self is None else self._own(args[0], self._from_self)
         return label if isinstance(label, str) else None
+
+    def _own(self, timer: Any, name: str) -> Any:
+        ident = get_ident()
+        nested = ident in reading
+        try:
+            reading.add(ident)
+            return getattr(timer, name, None)
+        finally:
+            if not nested:
+                reading.discard(ident)
 
     def _plan(self, label: str, entry: dict[str, Any]) -> Readers:
         known = self._by_label.get(label)
@@ -150,9 +168,10 @@ class TimerSite(Site):
     def _admit(self, args: tuple[Any, ...], depth: int) -> tuple[str, dict[str, Any], Readers, FrameType | None] | None:
         label = self._label(args)
         entry = self._labels.entry(label) if label is not None else None
-        if label is None or entry is None:
-            return None
         self.figures.calls += 1
+        if label is None or entry is None:
+            self.figures.filtered += 1
+            return None
         if self.figures.left == 0:
             self.figures.over += 1
             return None
@@ -161,6 +180,7 @@ class TimerSite(Site):
         if self._only_from is not None or readers.frame:
             frame = caller(_getframe(depth + 1), self._passing)
             if not self.allows(frame):
+                self.figures.filtered += 1
                 return None
         if self._owned_by is not None and not self._owns(args):
             return None

@@ -33,7 +33,7 @@ DIFFERENCES = {
     'caller': ('<module>', 'who'),
     'traceback': ("['<module>', 'boom']", "['<module>', 'boom', 'boom']"),
     'generator': ("['value']", '[]'),
-    'globals': ("['len', 'str']", "['ImportError', 'len', 'str']"),
+    'globals': ("['len', 'str']", "['BaseException', 'KeyboardInterrupt', 'SystemExit', 'len', 'str']"),
 }
 
 

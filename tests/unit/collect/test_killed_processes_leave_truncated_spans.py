@@ -77,6 +77,22 @@ def test_a_process_that_goes_on_keeps_its_spans_open_until_it_ends(lab: Lab) -> 
     assert whole.complete and not whole.notes
 
 
+def test_the_open_phase_of_a_killed_step_is_not_idle(lab: Lab) -> None:
+    victim = Sleeper()
+    journal = lab.journal(pid=victim.pid, start=victim.start)
+    journal.open(1, 'rl.step', items={'lens.group': 'step'})
+    journal.open(2, 'rollout', parent=1)
+    collector = lab.collector()
+    collector.start()
+    wait_until(lambda: collector.reading.members)
+    victim.end()
+    totals = collector.finish(5.0, signal=9)
+
+    (step,) = [row for row in totals.spans if row.path[-1] == 'rl.step']
+    assert step.watched == step.total > 0
+    assert step.idle == 0
+
+
 def test_no_span_ends_after_the_root_of_the_run(lab: Lab) -> None:
     journal = lab.journal()
     journal.open(1, 'rl.job', parent=lab.run.root_span_id)

@@ -6,88 +6,18 @@ from __future__ import annotations
 import marshal
 import os
 import pty
-from typing import Any
+
+import pytest
 
 from lens_auto.collect.distribution import Distribution, quantile, spread
-from lens_auto.collect.figures import percent, time, value
+from lens_auto.collect.figures import percent, shortened, time, value
 from lens_auto.collect.intake import Intake
 from lens_auto.collect.look import Look, look_of
-from lens_auto.collect.member import Member
-from lens_auto.collect.run import Run
-from lens_auto.collect.snapshot import fill
 from lens_auto.collect.summary import render, render_part
-from lens_auto.collect.tail import Tail
 from lens_auto.collect.totals import ProcessRow, RuleRow, Totals, filled, merge
+from tests.unit.collect.story import MS, Story, grpo
 
-MS = 1_000_000
 PLAIN = Look(width=100, color=False, unicode=False)
-
-
-class Story:
-    """Records of a run, taken as the collector takes them."""
-
-    def __init__(self) -> None:
-        self.run = Run('grpo-41', 'LENS_RUN_ID', 0, 'abc', '', False)
-        self.intake = Intake(self.run, {'service_name': 'trainer'}, {}, prints=False)
-        self.members: list[Member] = []
-        self.at = 0
-        self.next = 100
-
-    def member(self, rank: int | None = None) -> Member:
-        number = len(self.members) + 1
-        member = Member(('node', number, 1), Tail('', ('node', number, 1)), False)
-        told: dict[str, Any] = {'lens.role': 'driver' if rank is None else 'rank'}
-        if rank is not None:
-            told['dl.rank'] = rank
-        self.intake.take(member, (0, 1, told, 0, 0, 'boot', number, 1, 0, {}))
-        self.members.append(member)
-        return member
-
-    def open(self, member: Member, name: str, parent: int, group: str = '', links: Any = None) -> int:
-        self.next += 1
-        items = {'lens.group': group} if group else None
-        self.intake.take(member, (1, self.next, 7, parent, self.at, name, 'r', items, links))
-        return self.next
-
-    def end(
-        self, member: Member, number: int, name: str, parent: int, start: int, links: Any = None, **more: Any
-    ) -> None:
-        items = more.get('items')
-        record = (2, number, 7, parent, start, self.at - start, name, 'r', more.get('status', 0), items, links, None)
-        self.intake.take(member, record)
-
-    def span(self, member: Member, name: str, parent: int, milliseconds: float, **more: Any) -> None:
-        number, start = self.open(member, name, parent), self.at
-        self.at += int(milliseconds * MS)
-        self.end(member, number, name, parent, start, **more)
-
-    def totals(self, **more: Any) -> Totals:
-        totals = Totals(
-            run_id='grpo-41', folder='lens-runs/grpo-41', ended_ns=self.at, exit_code=0, complete=True, **more
-        )
-        fill(totals, self.intake, self.members, {})
-        return totals
-
-
-def grpo(steps: int = 3) -> Story:
-    story = Story()
-    driver = story.member()
-    root = story.run.root_span_id
-    job, begun = story.open(driver, 'rl.grpo.job', root, 'job'), story.at
-    for step in range(steps):
-        links = ((1, root, {'lens.link': 'run'}), (7, job, {'lens.link': 'enclosing'}))
-        number, start = story.open(driver, 'rl.grpo.step', 0, 'step', links), story.at
-        story.span(driver, 'rl.rollout', number, 1000 + 100 * step, items={'rl.bucket': 'productive'})
-        story.span(driver, 'rl.reward', number, 50, status=2 if step == 1 else 0)
-        story.span(driver, 'rl.wait', number, 200, items={'rl.bucket': 'idle'})
-        story.span(driver, 'rl.policy_update', number, 600)
-        story.at += 50 * MS
-        point = (3, story.at, 'rl.reward.mean', 'gauge', '', 0.1 + 0.3 * step, None, 'r', 0, 0)
-        story.intake.take(driver, point)
-        story.intake.take(driver, (3, story.at, 'rl.tokens', 'counter', '{token}', 4096, None, 'r', 0, 0))
-        story.end(driver, number, 'rl.grpo.step', 0, start, links, items={'lens.group': 'step'})
-    story.end(driver, job, 'rl.grpo.job', root, begun)
-    return story
 
 
 def test_a_finished_run() -> None:
@@ -171,7 +101,7 @@ def test_nothing_recorded_is_said_aloud_with_the_reasons() -> None:
         RuleRow('d', 'function', 'refit', 'rl.refit', on=False),
         filled(RuleRow('e', 'function', 'step', 'rl.verl.step', '/opt/rules/verl.yaml:3'), {'targets': ['verl.t:fit']}),
     ]
-    totals.settings = {'export_strategy': ['single_rank', 'LENS_EXPORT_STRATEGY=single_rank'], 'enabled': [True, '']}
+    totals.settings = {'export_strategy': ['all_ranks', 'default'], 'enabled': [True, '']}
     assert (
         render(totals, PLAIN)
         == """\
@@ -179,7 +109,6 @@ lens-auto  run x  2.00 ms  exit 1
 
 0 spans recorded
   old.py 2 stood down: Python 3.7 is not supported
-  only the ranks of export_strategy single_rank record: LENS_EXPORT_STRATEGY=single_rank
   1 rule matched, but what they hook was never called:
     rl.evaluate
   matched nothing (trl 0.9 has no `GRPOTrainer.train`): rl.grpo.job
@@ -187,7 +116,7 @@ lens-auto  run x  2.00 ms  exit 1
   verl.yaml (1 rule): no process imported verl.t
   not selected (span group refit): rl.refit
 
-0 spans from 0 of 1 process
+0 spans from 0 of 1 process (1 stood down: Python 3.7 is not supported)
 folder  lens-runs/x
 """
     )
@@ -217,6 +146,41 @@ sending to http://backend:4317 failed: refused
 folder  lens-runs/grpo-41
 """
     )
+
+
+def test_points_without_labels_and_records_nobody_can_read_are_counted() -> None:
+    totals = grpo(1).totals()
+    totals.counts |= {'overflowed': 1200, 'damaged': 1, 'foreign': 1, 'not_numbers': 1, 'not_printed': 2}
+    text = render(totals, PLAIN)
+    assert '1 metric point left out: the value is no finite number\n' in text
+    assert '1,200 metric points counted without labels: too many label sets\n' in text
+    assert '1 record could not be read\n' in text
+    assert '2 console lines could not be printed\n' in text
+    assert 'journals of another version or user were left alone\n' in text
+
+
+def test_of_many_metrics_those_people_look_for_come_first() -> None:
+    story = Story()
+    driver = story.member()
+    story.span(driver, 'rl.step', story.run.root_span_id, 1)
+    names = [f'time/{number}' for number in range(6)]
+    names += ['score_of_losses', 'kl', 'val.accuracy', 'train/loss', 'closs', 'rl.reward.mean', 'policy_entropy']
+    for name in names:
+        story.intake.take(driver, (3, story.at, name, 'gauge', 's', 1, None, 'r', 0, 0))
+    section = render(story.totals(), PLAIN).partition('metrics   ')[2].partition('\n\n')[0]
+    assert [line.split()[0] for line in section.splitlines()] == [
+        *('rl.reward.mean', 'train/loss', 'val.accuracy', 'kl', 'policy_entropy', 'score_of_losses'),
+        *('time/0', 'time/1', '5'),
+    ]
+    assert section.endswith('5 more in the run folder')
+
+
+def test_a_long_reason_is_cut_at_the_end_of_a_word() -> None:
+    said = 'Failed to export traces to backend:4317, error code: StatusCode.UNAVAILABLE'
+    assert shortened(said, 200) == said
+    assert shortened(said, 66) == 'Failed to export traces to backend:4317, error code…'
+    assert shortened('x' * 300, 200) == 'x' * 199 + '…'
+    assert not [most for most in range(50, 70) if len(shortened(said, most)) > most]
 
 
 def test_a_child_that_is_told_before_its_parent_finds_its_place() -> None:
@@ -285,17 +249,60 @@ def test_bold_and_boxes_are_for_terminals_that_have_them() -> None:
     outer, inner = pty.openpty()
     reader, writer = os.pipe()
     try:
-        assert look_of(inner, {'TERM': 'xterm'}, 'utf-8').color
-        assert not look_of(inner, {'TERM': 'xterm', 'NO_COLOR': '1'}, 'utf-8').color
-        piped = look_of(writer, {'TERM': 'xterm'}, 'utf-8')
+        utf8 = {'TERM': 'xterm', 'LANG': 'en_US.UTF-8'}
+        assert look_of(inner, utf8, 'utf-8').color
+        assert not look_of(inner, {**utf8, 'NO_COLOR': '1'}, 'utf-8').color
+        piped = look_of(writer, utf8, 'utf-8')
         assert (piped.width, piped.color, piped.unicode) == (100, False, True)
-        assert not look_of(writer, {}, 'ascii').unicode
+        assert not look_of(writer, utf8, 'ascii').unicode
     finally:
         for fd in (outer, inner, reader, writer):
             os.close(fd)
     text = render(grpo().totals(), Look(100, True, True))
     assert '└─ \x1b[0m\x1b[1mrl.grpo.step' in text
     assert '\x1b' not in render(grpo().totals(), PLAIN)
+
+
+@pytest.mark.parametrize(
+    ('environ', 'unicode'),
+    [
+        ({'LANG': 'de_DE.UTF-8'}, True),
+        ({'LANG': 'C.utf8'}, True),
+        ({'LANG': 'C', 'LC_ALL': 'en_US.UTF-8'}, True),
+        ({'LANG': 'en_US', 'LC_CTYPE': 'sr_RS.UTF-8@latin'}, True),
+        ({}, False),
+        ({'LANG': 'C'}, False),
+        ({'LANG': 'en_US.UTF-8', 'LC_ALL': 'C'}, False),
+        ({'LANG': 'en_US.UTF-8', 'LC_ALL': 'POSIX'}, False),
+        ({'LANG': 'de_DE.ISO-8859-15@euro'}, False),
+        ({'LANG': 'C', 'LC_CTYPE': 'C.UTF-8'}, False),  # Python wrote it
+    ],
+    ids=str,
+)
+def test_the_tree_is_ascii_where_the_locale_has_no_other(environ: dict[str, str], unicode: bool) -> None:
+    outer, inner = pty.openpty()
+    reader, writer = os.pipe()
+    try:
+        looks = [look_of(fd, environ, 'utf-8') for fd in (inner, writer)]
+    finally:
+        for fd in (outer, inner, reader, writer):
+            os.close(fd)
+    assert [look.unicode for look in looks] == [unicode] * 2
+    totals = grpo().totals(notes=['sending failed: the backend …'])
+    for look in looks:
+        text = render(totals, look)
+        assert text.isascii() is not unicode
+        assert ('0.1 → 0.7' if unicode else '0.1 -> 0.7') in text
+        assert ('└─ ' if unicode else '`- ') in text
+
+
+def test_a_name_that_no_encoding_holds_does_not_cost_the_summary() -> None:
+    story = Story()
+    story.span(story.member(), 'ro\ud800ll', story.run.root_span_id, 5)
+    text = render(story.totals(), PLAIN)
+    assert 'ro\\ud800ll' in text and text.encode('utf-8')
+    folder = 'lens-runs/caf\udce9'
+    assert folder in render(Totals(folder=folder), PLAIN)  # bytes of a file name, as the launcher writes them
 
 
 def test_durations_and_values_are_short() -> None:

@@ -77,3 +77,24 @@ def test_strict_keeps_the_commands_own_failure(bench: Bench) -> None:
         '--strict', '--rules', 'tiny.yaml', sys.executable, '-c', 'import tiny_trainer; raise SystemExit(5)'
     )
     assert done.returncode == 5
+
+
+def test_strict_and_exec_exclude_each_other(bench: Bench) -> None:
+    done = bench.run('--strict', '--exec', *COMMAND)
+    assert (done.returncode, done.stdout) == (2, '')
+    assert '--strict with --exec: nobody is left at the end to judge the run' in done.stderr
+
+
+def test_strict_fails_a_good_run_of_which_an_attribute_could_not_be_read(bench: Bench) -> None:
+    put(bench.cwd)
+    rules = bench.cwd / 'tiny.yaml'
+    rules.write_text(RULES.format(second='evaluate', group='evaluate') + '  attributes: {rl.x: arg.absent}\n')
+    done = bench.run('--strict', '--no-summary', '--span-groups', 'step,evaluate', '--rules', 'tiny.yaml', *COMMAND)
+    assert (done.returncode, done.stdout) == (1, '1 2\n'), done.stderr
+    assert done.stderr.count('rl.tiny.second (') == 1
+
+
+def test_the_settings_that_were_made_stand_under_the_first_line(bench: Bench) -> None:
+    said = bench.run('--no-summary', '--set', 'export_rank=2', 'true').stderr.splitlines()
+    assert said[1] == '    settings: export_rank=2 (--set)'
+    assert 'settings: export_rank' not in bench.run('--no-summary', 'true').stderr

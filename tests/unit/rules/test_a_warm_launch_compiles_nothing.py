@@ -152,12 +152,6 @@ def test_what_nobody_uses_is_removed_after_a_month(tmp_path: Path, rules: Path) 
     assert all(file.exists() for file in in_use)
 
 
-def test_the_default_folder(tmp_path: Path) -> None:
-    assert plan_cache.default_dir({'XDG_CACHE_HOME': '/c', 'HOME': '/h'}) == '/c/lens-auto'
-    assert plan_cache.default_dir({'XDG_CACHE_HOME': 'relative', 'HOME': '/h'}) == '/h/.cache/lens-auto'
-    assert plan_cache.default_dir({}) == ''
-
-
 def test_a_warm_launch_imports_no_yaml(tmp_path: Path, rules: Path) -> None:
     program = f"""
 import sys

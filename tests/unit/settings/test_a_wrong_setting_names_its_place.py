@@ -70,37 +70,6 @@ def test_a_variable_is_named_with_its_value() -> None:
             valid: {BOOLEAN}""")
 
 
-def test_an_override_is_named_as_it_stands_in_the_command() -> None:
-    assert refusal(command=('++telemetry.export_rank=last',)) == textwrap.dedent("""\
-        export_rank cannot be `last`
-            from ++telemetry.export_rank=last
-            valid: a whole number, -1 or more""")
-
-
-@pytest.mark.parametrize(
-    ('value', 'shown'), [('jaeger', 'jaeger'), ('[otlp, console]', 'a list'), ('{kind: otlp}', 'a mapping')]
-)
-def test_a_line_of_the_config_of_the_run_is_named(value: str, shown: str, tmp_path: Path) -> None:
-    file = tmp_path / 'grpo.yaml'
-    file.write_text(f'policy: {{}}\n\ntelemetry:\n  # where to\n  exporter: {value}\n')
-
-    assert refusal(command=('train.py', '--config', str(file))).splitlines()[:2] == [
-        f'exporter cannot be `{shown}`',
-        f'    from {file}:5 telemetry.exporter',
-    ]
-
-
-def test_a_line_of_an_inherited_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / 'base.yaml').write_text('telemetry:\n  export_sample_rate: 7\n')
-    (tmp_path / 'grpo.yaml').write_text('defaults: base.yaml\ntelemetry:\n  exporter: console\n')
-
-    assert refusal(command=('a.py', '--config', str(tmp_path / 'grpo.yaml'))) == (
-        f'export_sample_rate cannot be `7`\n'
-        f'    from {tmp_path}/base.yaml:2 telemetry.export_sample_rate\n'
-        f'    valid: a number from 0 to 1'
-    )
-
-
 def test_an_unknown_field_of_a_flag_gets_the_nearest_name() -> None:
     assert refusal({'set': ['span-group=all']}) == textwrap.dedent(f"""\
         `span-group` is not a setting

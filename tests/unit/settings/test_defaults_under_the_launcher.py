@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from lens_auto.settings.describe import describe
+from lens_auto.settings.describe import changed, describe
 from lens_auto.settings.resolve import resolve
 
 
@@ -68,3 +68,31 @@ def test_enabled_false_in_the_config_of_the_run_wins_and_is_announced(tmp_path: 
 def test_enabled_false_said_to_us_needs_no_announcement(flags: dict[str, list[str]], environ: dict[str, str]) -> None:
     resolved = resolve(flags, environ, ['x'], None, [], None)
     assert (resolved.value('enabled'), resolved.announcements) == (False, [])
+
+
+def test_what_was_set_is_one_line_with_its_sources(tmp_path: Path) -> None:
+    file = tmp_path / 'grpo.yaml'
+    file.write_text('telemetry: {export_rank: 2}\n')
+    environ = {'OTEL_EXPORTER_OTLP_ENDPOINT': 'http://host:4317', 'LENS_TRACES_ENABLED': 'no'}
+    command = ['python', 'a.py', '--config', str(file), '+telemetry.metrics_enabled=off']
+    resolved = resolve({'span_groups': 'all', 'set': ['sampler_enabled=1']}, environ, command, None, [], None)
+
+    assert changed(resolved) == (
+        f'span_groups=all (--span-groups), export_rank=2 ({file}:1 telemetry.export_rank), '
+        'sampler_enabled=true (--set), traces_enabled=false (LENS_TRACES_ENABLED), '
+        'metrics_enabled=false (+telemetry.metrics_enabled), exporter=otlp (OTEL_EXPORTER_OTLP_ENDPOINT is set)'
+    )
+    assert resolve({}, {}, ['x'], None, ['mine'], None).changed == []
+
+
+def test_a_secret_is_not_in_that_line() -> None:
+    resolved = resolve({'service_name': 'hf_abcdefgh12345678ABCD'}, {}, ['x'], None, [], None)
+    assert changed(resolved) == 'service_name=[redacted] (--service-name)'
+
+
+def test_a_setting_of_a_later_version_is_announced() -> None:
+    flags = {'set': ['vllm_native_tracing=1', 'service_name_per_server=no']}
+    assert resolve(flags, {}, ['x'], None, [], None).announcements == [
+        '--set vllm_native_tracing=1: no effect in this version',
+        '--set service_name_per_server=no: no effect in this version',
+    ]

@@ -30,7 +30,38 @@ def test_a_child_wins_over_the_files_it_inherits_from(tmp_path: Path) -> None:
         (1, f'{tmp_path}/base/root.yaml:1 telemetry.export_rank'),
         (True, f'{tmp_path}/other.yaml:1 telemetry.vllm_native_tracing'),
     ]
-    assert resolved.announcements == []
+    assert resolved.announcements == [
+        f'{tmp_path}/other.yaml:1 telemetry.vllm_native_tracing: no effect in this version'
+    ]
+
+
+@pytest.mark.parametrize(
+    ('value', 'shown'), [('prometheus', 'prometheus'), ('[otlp, console]', 'a list'), ('{kind: otlp}', 'a mapping')]
+)
+def test_a_value_there_that_the_field_does_not_take_is_announced_and_left_out(
+    value: str, shown: str, tmp_path: Path
+) -> None:
+    file = tmp_path / 'grpo.yaml'
+    file.write_text(f'policy: {{}}\ntelemetry:\n  # where to\n  exporter: {value}\n  export_rank: 3\n')
+
+    resolved = run('train.py', '--config', str(file))
+
+    assert (resolved.value('exporter'), resolved.value('export_rank')) == ('file', 3)
+    assert resolved.announcements == [
+        f'{file}:4 telemetry.exporter: exporter cannot be `{shown}` (valid: file, otlp, console): ignored'
+    ]
+
+
+def test_such_a_value_in_an_override_of_the_program_leaves_the_field_to_the_next_source(tmp_path: Path) -> None:
+    file = tmp_path / 'grpo.yaml'
+    file.write_text('telemetry: {export_rank: 3}\n')
+
+    resolved = run('train.py', '--config', str(file), '++telemetry.export_rank=last')
+
+    assert resolved.value('export_rank') == 3
+    assert resolved.announcements == [
+        '++telemetry.export_rank: export_rank cannot be `last` (valid: a whole number, -1 or more): ignored'
+    ]
 
 
 def test_override_marker_replaces_the_inherited_block(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_attributes_are_read_from_arguments_result_frame_caller_and_environment(
         },
         **{'function': 'loop', 'module': '__main__', 'fixed': 'x' * 256, 'lens.group': 'g', 'rl.bucket': 'productive'},
     }
-    assert journal.stats['f' * 12] == [1, 1, 0, span.duration, 0, 2]
+    assert journal.stats['f' * 12] == [1, 1, 0, span.duration, 0, 2, 0]
     # An expression that divides by zero is a mistake in the rule: told once, and the rule goes on.
     assert [(f['where'], f['type']) for f in journal.reports('fault')] == [('attribute', 'ZeroDivisionError')]
 

@@ -113,3 +113,28 @@ def test_an_argument_that_is_not_there_is_told(tmp_path: Path) -> None:
     rule = logger('l', 'm:Logger.log_metrics', METRICS, metrics_arg='stats')
     traced = Program(tmp_path, {'m.py': MODULE, 'main.py': 'import m; m.log.log_metrics({"loss": 1})'}).traced([rule])
     assert [r['reason'] for r in traced.journal.reports('missing')] == ['no parameter named stats']
+
+
+def test_numbers_beyond_64_bits_become_floats(tmp_path: Path) -> None:
+    main = """
+        import lens_auto, m
+        for value in (2**63 - 1, -2**63, 2**63, 10**400): m.log({'loss': value})
+        for value in (2**64, 10**400): lens_auto.metric('own', value)
+    """
+    program = Program(tmp_path, {'m.py': 'def log(metrics): pass', 'main.py': main})
+    traced = program.traced([logger('l', 'm:log', {'loss': metric('loss')})])
+    found = [(record[2], record[5]) for record in traced.journal.records if record[0] == 3]
+    assert found == [('loss', 2**63 - 1), ('loss', -(2**63)), ('loss', float(2**63)), ('own', float(2**64))]
+    assert [type(value) for _, value in found] == [int, int, float, float]
+    assert traced.journal.reports('stats')[-1]['l' * 12][5] == 1
+    assert [(fault['where'], fault['type']) for fault in traced.journal.reports('fault')] == [('value', 'Unreadable')]
+
+
+def test_metrics_that_occur_are_told_and_calls_without_any_are_counted(tmp_path: Path) -> None:
+    main = "import m\nm.log({'loss': 1.0, 'other': 2})\nm.log({'other': 2})\nm.log({'reward/a': 2})"
+    program = Program(tmp_path, {'m.py': 'def log(metrics): pass', 'main.py': main})
+    metrics = {'loss': metric('loss'), 'reward/*': metric('reward'), 'renamed': metric('renamed')}
+    traced = program.traced([logger('l', 'm:log', metrics)])
+    assert traced.journal.reports('seen')[-1] == {'l' * 12: ('loss', 'reward/*')}
+    calls, spans, *_, filtered = traced.journal.reports('stats')[-1]['l' * 12]
+    assert (calls, spans, filtered) == (3, 2, 1)

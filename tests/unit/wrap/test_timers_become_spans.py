@@ -229,3 +229,19 @@ def test_a_budget_counts_the_spans_of_all_labels_together(tmp_path: Path) -> Non
     assert traced.journal.names() == ['step', 'idle', 'step']
     calls, spans, _, _, over, *_ = traced.journal.stats['t' * 12]
     assert (calls, spans, over) == (10, 3, 7)
+
+
+def test_labels_that_occur_are_told_and_the_others_are_counted(tmp_path: Path) -> None:
+    module = """
+        import contextlib
+        class Timer:
+            @contextlib.contextmanager
+            def time(self, label): yield
+    """
+    main = "import m\nt = m.Timer()\nfor label in ('a', 'off', 'b1', 'unlisted', 'a'):\n    with t.time(label): pass"
+    labels = {'a': label('a'), 'b*': label('b'), 'off': label('off', drop=True), 'renamed': label('renamed')}
+    program = Program(tmp_path, {'m.py': module, 'main.py': main})
+    traced = program.traced([timer('t', ['m:Timer.time'], labels=labels)])
+    assert traced.journal.reports('seen')[-1] == {'t' * 12: ('a', 'b*', 'off')}
+    calls, spans, *_, filtered = traced.journal.reports('stats')[-1]['t' * 12]
+    assert (calls, spans, filtered) == (5, 3, 2)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a rule recorded nothing, or not all it names: switched off, not matched, not called, or called in vain."""
+
+from __future__ import annotations
+
+import os
+
+from lens_auto.collect.figures import number, plural
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from lens_auto.collect.totals import RuleRow, Totals
+
+MOST = 6  # names in a line, and lines of a kind
+
+
+def switched_off(kind: str, settings: Mapping[str, Any]) -> str:
+    """The setting that keeps rules of a kind from recording, '' when none does.
+
+    Args:
+        kind: Of the rule.
+        settings: Name -> [value, source].
+    """
+    names = ['enabled']
+    if kind != 'resource':
+        names.append('metrics_enabled' if kind == 'logger' else 'traces_enabled')
+    return next((f'{name}=false' for name in names if (settings.get(name) or (True,))[0] is False), '')
+
+
+def strategy(totals: Totals) -> str:
+    """Which ranks the settings let record, in a line; '' when it is all of them, or all processes recorded something.
+
+    Args:
+        totals: The run.
+    """
+    if all(row.spans or row.points for row in totals.processes if row.outcome != 'stood_down'):
+        return ''
+
+    def setting(name: str) -> Any:
+        return (totals.settings.get(name) or (None,))[0]
+
+    chosen = setting('export_strategy')
+    if chosen == 'single_rank':
+        rank = setting('export_rank')
+        who = 'the last rank' if rank in (None, -1) else f'rank {rank}'
+        return f'export_strategy single_rank: only {who} of each world records'
+    if chosen == 'first_rank_per_node':
+        return 'export_strategy first_rank_per_node: only the first rank of each node records'
+    if chosen == 'sampled' or setting('sampler_enabled'):
+        name = 'export_strategy sampled' if chosen == 'sampled' else 'sampler_enabled'
+        return f'{name}: only one rank in {_one_in(setting("export_sample_rate"))} records'
+    return ''
+
+
+def _one_in(rate: Any) -> str:
+    return f'{1 / rate:.3g}' if isinstance(rate, (int, float)) and rate > 0 else '(a rate of 0)'
+
+
+def rules(totals: Totals, nothing: bool) -> list[str]:
+    """What rules that are on did not record, and why, together where the reason is the same.
+
+    A file none of whose modules was imported is about a framework this run does not use: told only when nothing was
+    recorded at all.
+
+    Args:
+        totals: The run.
+        nothing: No span was recorded.
+    """
+    found = _Found()
+    used = {_file(row) for row in totals.rules if row.processes or row.calls or row.missing}
+    # A process that does not record by the settings, or could not, says nothing of what it imported.
+    blind = bool(strategy(totals)) or not any(row.outcome != 'stood_down' for row in totals.processes)
+    for row in totals.rules:
+        if row.on and row.off and not row.spans:
+            if nothing or _file(row) in used:
+                found.add(f'off by {row.off}', row)
+        elif row.on and (row.processes or row.calls):
+            _matched(row, nothing, found)
+        elif row.on and row.missing:
+            found.add(f'matched nothing ({", ".join(row.missing)})', row)
+        elif row.on and not blind:
+            if _file(row) in used:
+                found.add(f'matched nothing (no process imported {some(_modules([row]))})', row)
+            elif nothing:
+                found.strangers.setdefault(_file(row), []).append(row)
+    return found.lines(20 if nothing else MOST)
+
+
+class _Found:
+    """Rules by what is to be said of them."""
+
+    def __init__(self) -> None:
+        self.uncalled: list[str] = []
+        self.vain: list[str] = []
+        self.together: dict[str, list[str]] = {}
+        self.strangers: dict[str, list[RuleRow]] = {}
+
+    def add(self, what: str, row: RuleRow) -> None:
+        self.together.setdefault(what, []).append(name_of(row))
+
+    def lines(self, most: int) -> list[str]:
+        lines: list[str] = []
+        if self.uncalled:
+            lines.append(f'{plural(len(self.uncalled), "rule")} matched, but what they hook was never called:')
+            lines += [f'  {name}' for name in self.uncalled[:MOST]]
+        lines += self.vain[:most]
+        lines += [f'{what}: {some(names)}' for what, names in list(self.together.items())[:most]]
+        if len(self.together) > most:
+            lines.append(f'{len(self.together) - most} more reasons in run.json')
+        for file, rows in list(self.strangers.items())[:most]:
+            name = f'{os.path.basename(file)} ({plural(len(rows), "rule")})'
+            lines.append(f'{name}: no process imported {some(_modules(rows))}')
+        return lines
+
+
+def _matched(row: RuleRow, nothing: bool, found: _Found) -> None:
+    if row.missing:
+        # A timer that has lost its `with` form still makes spans, but not the ones it was written for.
+        found.add(f'matched in part ({", ".join(row.missing)})', row)
+    if row.kind == 'resource':
+        return  # it makes no spans, and a process that does not record does not count its calls
+    if nothing and not row.calls:
+        found.uncalled.append(name_of(row))
+    elif _in_vain(row, nothing):
+        found.vain.append(
+            f'{name_of(row)}: called {plural(row.calls, "time")}, none recorded: '
+            f'outside only_from, or no listed label or metric key'
+        )
+
+
+def _in_vain(row: RuleRow, nothing: bool) -> bool:
+    """Called and never recorded. A span still open when its process was killed counts as a call and no span."""
+    return not row.spans and row.calls > row.over_budget and bool(row.filtered or nothing)
+
+
+def never_seen(rows: Iterable[RuleRow]) -> list[str]:
+    """Labels and metric keys of rules that were called, and never with these: renamed, most likely.
+
+    Args:
+        rows: The rules.
+    """
+    found: list[str] = []
+    for row in rows:
+        if not row.on or row.off or not row.calls or row.seen is None:
+            continue
+        found += [f'label {label} ({name_of(row)})' for label in row.labels if label not in row.seen]
+        for keys in row.keys:
+            # Keys that feed one metric are its names in several versions: one of them is enough.
+            if not any(key in row.seen for key in keys):
+                found.append(f'metric {" or ".join(keys)} ({name_of(row)})')
+    return found
+
+
+def counted(rows: Iterable[RuleRow], figure: str) -> list[str]:
+    """Rules for which a figure is not 0, with it.
+
+    Args:
+        rows: The rules.
+        figure: Its name.
+    """
+    return [f'{name_of(row)} ({number(getattr(row, figure))})' for row in rows if getattr(row, figure)]
+
+
+def name_of(row: RuleRow) -> str:
+    """What a person calls a rule.
+
+    Args:
+        row: The rule.
+    """
+    return row.name or row.where or row.key
+
+
+def some(names: list[str]) -> str:
+    """The first names of a list.
+
+    Args:
+        names: All of them.
+    """
+    return ', '.join(names[:MOST]) + (f' and {len(names) - MOST} more' if len(names) > MOST else '')
+
+
+def _modules(rows: list[RuleRow]) -> list[str]:
+    """The modules that rules hook."""
+    return list(dict.fromkeys(target.partition(':')[0] for row in rows for target in row.targets)) or ['its module']
+
+
+def _file(row: RuleRow) -> str:
+    return row.where.rpartition(':')[0]
