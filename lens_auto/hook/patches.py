@@ -11,7 +11,7 @@ from lens_auto.record.foreign import foreign
 from lens_auto.record.format import MISSING, PATCHED, UNPATCHED
 from lens_auto.wrap.code import Unwrappable
 from lens_auto.wrap.expression import Unreadable
-from lens_auto.wrap.site import Figures
+from lens_auto.wrap.figures import Figures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

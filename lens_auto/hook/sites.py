@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from lens_auto.wrap.code import AFTER, AROUND, BEFORE, HELD, Patch, Signature
 from lens_auto.wrap.context_manager import ContextSite, TimerContextSite
+from lens_auto.wrap.figures import Figures
 from lens_auto.wrap.interval import IntervalSite
 from lens_auto.wrap.logger import LoggerSite
+from lens_auto.wrap.readers import Readers
 from lens_auto.wrap.resource import ResourceSite
-from lens_auto.wrap.site import Figures, Readers, Site
+from lens_auto.wrap.site import Site
 from lens_auto.wrap.timer import Labels, TimerSite
 
 TYPE_CHECKING = False

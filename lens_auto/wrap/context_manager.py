@@ -9,8 +9,10 @@ from __future__ import annotations
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 
 from lens_auto.record.span import Span, current
+from lens_auto.wrap.figures import Figures
 from lens_auto.wrap.frame import caller
-from lens_auto.wrap.site import CALLER, Figures, Readers, Site
+from lens_auto.wrap.readers import Readers
+from lens_auto.wrap.site import CALLER, Site
 from lens_auto.wrap.timer import TimerSite
 
 TYPE_CHECKING = False

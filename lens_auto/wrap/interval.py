@@ -12,8 +12,10 @@ from time import monotonic_ns
 from lens_auto.record.format import STATUS_UNSET
 from lens_auto.record.span import Span, current
 from lens_auto.wrap.expression import Scope
+from lens_auto.wrap.figures import Figures
 from lens_auto.wrap.frame import called_from, caller
-from lens_auto.wrap.site import CALLER, Figures, Readers, Site
+from lens_auto.wrap.readers import Readers
+from lens_auto.wrap.site import CALLER, Site
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

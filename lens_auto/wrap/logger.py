@@ -7,9 +7,10 @@ from _thread import get_ident
 
 from lens_auto.record.foreign import foreign
 from lens_auto.wrap.expression import Scope, Unreadable, measure, reader, text
+from lens_auto.wrap.figures import Figures
 from lens_auto.wrap.glob import matches
 from lens_auto.wrap.reading import reading
-from lens_auto.wrap.site import Figures, Site
+from lens_auto.wrap.site import Site
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from _thread import get_ident
 
 from lens_auto.record.foreign import foreign
 from lens_auto.wrap.expression import Scope, Unreadable, reader
+from lens_auto.wrap.figures import Figures
 from lens_auto.wrap.reading import reading
-from lens_auto.wrap.site import Figures, Site
+from lens_auto.wrap.site import Site
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

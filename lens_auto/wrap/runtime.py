@@ -126,7 +126,6 @@ def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, An
     `enter`: a call begins; its span becomes current. `begin`: a generator begins; its span is current only while its
     body runs. Both answer None when the call is not recorded. Then `leave` or `fail`.
     """
-
     cut = _cutter(failed)
 
     def leave(span: Span, result: Any) -> None:
@@ -195,7 +194,6 @@ def _from_original(error: BaseException, site: Site) -> bool:
 
 def _told(sites: dict[str, Any], failed: Callable[..., None]) -> dict[str, Any]:
     """What code before or after a call calls."""
-
     cut = _cutter(failed)
 
     def before(key: str, args: tuple[Any, ...]) -> None:

@@ -11,7 +11,7 @@ from lens_auto.record.foreign import foreign
 from lens_auto.record.format import STATUS_UNSET
 from lens_auto.record.recorder import exception_event, is_error, status_of
 from lens_auto.record.span import Span, current
-from lens_auto.wrap.expression import LONGEST_TEXT, Scope, Unreadable, constant, reader, reads_from, scalar, text
+from lens_auto.wrap.expression import LONGEST_TEXT, Scope, Unreadable, scalar, text
 from lens_auto.wrap.frame import caller
 from lens_auto.wrap.glob import matches
 from lens_auto.wrap.reading import reading, recursed
@@ -23,126 +23,20 @@ if TYPE_CHECKING:
 
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
-    from lens_auto.wrap.code import Patch, Signature
-    from lens_auto.wrap.expression import Reader, Tree
+    from lens_auto.wrap.code import Patch
+    from lens_auto.wrap.expression import Reader
+    from lens_auto.wrap.figures import Figures
+    from lens_auto.wrap.readers import Readers
 
 # Spans nested deeper than this in one context are not recorded: the site's original code is put back until the deepest
 # recorded span ends, so that a recursive function keeps its depth (a call through us costs two Python frames).
 DEEPEST = 64
-UNLIMITED = -1
 # What a value that is not there, or of no kind we read, comes to; anything else is told as a fault as well.
 UNREADABLE = (Unreadable, AttributeError, KeyError, IndexError, TypeError)
 SMALL = 1 << 29  # an integer below is one digit to the interpreter, and compared in no time
 _current, _make_current = current.get, current.set
 # Frames between a site's `open` and the caller of the wrapped function: open, runtime.enter, our code, caller.
 CALLER = 3
-
-
-class Figures:
-    """What a rule did in this process, over all its sites.
-
-    Attributes:
-        calls: Calls seen.
-        spans: Spans or points recorded.
-        errors: Spans that ended with an error.
-        nanoseconds: Time inside the spans.
-        over: Calls not recorded because the budget was spent, or the nesting too deep.
-        unread: Attributes left out (not there, on a device, of no recordable kind).
-        filtered: Calls not recorded because of where they came from (`only_from`), of their label, or because none of
-            the metrics logged is listed.
-        seen: The rule's label patterns and metric keys that have occurred.
-        left: Spans the budget still allows, UNLIMITED without one.
-    """
-
-    __slots__ = ('calls', 'errors', 'filtered', 'left', 'nanoseconds', 'over', 'seen', 'spans', 'unread')
-
-    def __init__(self, budget: int | None):
-        """See the class.
-
-        Args:
-            budget: Spans this process may record for the rule, or None.
-        """
-        self.forget()
-        self.seen: set[str] = set()
-        self.left = UNLIMITED if budget is None else budget
-
-    def forget(self) -> None:
-        """Count from zero: in a forked child, as the parent tells its own."""
-        self.calls = self.spans = self.errors = self.nanoseconds = self.over = self.unread = self.filtered = 0
-
-    def row(self) -> list[int]:
-        """As journalled: calls, spans, errors, ns, over budget, unread, filtered."""
-        return [self.calls, self.spans, self.errors, self.nanoseconds, self.over, self.unread, self.filtered]
-
-
-class Readers:
-    """The name and attributes of a span, as closures over one function's parameters.
-
-    Attributes:
-        name: The span's name where it is always the same, else None.
-        name_of: Reads the name.
-        plain: Where the name is always the same and every attribute is an argument as it is: names with indices. No
-            scope is made then, which is half the cost of reading. None otherwise.
-        early: Attributes read when the span opens.
-        late: Attributes read from the result, when it ends.
-        keeps: True when some of these read arguments too, which then live until the span ends.
-        fixed: Attributes that are always the same, or None.
-        absent: What cannot be read from this function (a parameter it does not have), a line each; the rest is.
-        frame: True when some reader looks at the caller's frame.
-    """
-
-    __slots__ = ('absent', 'early', 'fixed', 'frame', 'keeps', 'late', 'name', 'name_of', 'plain')
-
-    def __init__(
-        self,
-        rule: dict[str, Any],
-        group: str | None,
-        bucket: str | None,
-        signature: Signature | None,
-        variables: dict[str, Any],
-    ):
-        """See the class.
-
-        Args:
-            rule: The part of the plan that holds `name` and `attributes`.
-            group: The rule's span group.
-            bucket: Its goodput bucket.
-            signature: The parameters of the function; None when there is none (a label's readers without arguments).
-            variables: The rule file's `vars`.
-        """
-        names = signature.names if signature is not None else ()
-        extra = signature.extra if signature is not None else None
-        tree: Tree = rule['name']
-        self.name_of: Reader = reader(tree, names, variables, extra)
-        self.name = text(self.name_of(Scope(()))) if constant(tree) else None
-        fixed: dict[str, Any] = {}
-        if group is not None:
-            fixed['lens.group'] = group
-        if bucket is not None:
-            fixed['rl.bucket'] = bucket
-        self.early: list[tuple[str, Reader]] = []
-        self.late: list[tuple[str, Reader]] = []
-        self.keeps = False
-        trees = [tree]
-        self.absent: list[str] = []
-        for attribute, value in rule['attributes'].items():
-            try:
-                read = reader(value, names, variables, extra)
-            except Unreadable as problem:
-                self.absent.append(f'attribute {attribute}: {problem}')
-                continue
-            if constant(value):
-                fixed[attribute] = scalar(read(Scope(())))
-                continue
-            trees.append(value)
-            if reads_from(value, 'result', variables):
-                self.late.append((attribute, read))
-                self.keeps |= reads_from(value, 'arg', variables) or reads_from(value, 'self', variables)
-            else:
-                self.early.append((attribute, read))
-        self.fixed = fixed or None
-        self.plain = _plain(rule['attributes'], names) if self.name is not None and not self.absent else None
-        self.frame = any(reads_from(value, root, variables) for value in trees for root in ('frame', 'caller'))
 
 
 class Site:
@@ -466,10 +360,3 @@ class Site:
         for patch in shut:
             if not patch.reopen():
                 self._faults.take('reopen', self.key, RuntimeError())
-
-
-def _plain(attributes: dict[str, Tree], names: tuple[str, ...]) -> tuple[tuple[str, int], ...] | None:
-    read = [(attribute, tree) for attribute, tree in attributes.items() if not constant(tree)]
-    if not all(tree[0] == 'arg' and tree[1] in names for _, tree in read):
-        return None
-    return tuple((attribute, names.index(tree[1])) for attribute, tree in read)

@@ -13,10 +13,12 @@ from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 
 from lens_auto.record.format import MISSING
 from lens_auto.record.span import Span, current
+from lens_auto.wrap.figures import Figures
 from lens_auto.wrap.frame import called_from, caller
 from lens_auto.wrap.glob import matches
+from lens_auto.wrap.readers import Readers
 from lens_auto.wrap.reading import reading
-from lens_auto.wrap.site import CALLER, DEEPEST, Figures, Readers, Site
+from lens_auto.wrap.site import CALLER, DEEPEST, Site
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
