@@ -54,8 +54,12 @@ class Bench:
         """The command that counts signals."""
         return [*prefix, sys.executable, 'counter.py', *arguments]
 
-    def start(self, command: Sequence[str], new_group: bool = True) -> subprocess.Popen[str]:
-        """Start a command in a group of its own, outside any terminal, as batch systems do."""
+    def start(self, command: Sequence[str], own_session: bool = True) -> subprocess.Popen[str]:
+        """Start a command in a session of its own, outside any terminal, as batch systems do.
+
+        Or as a shell with job control does: in a group of its own, whose leader has its parent in the same session.
+        Only there does SIGTSTP stop anything: the kernel drops it for a group that nobody could continue.
+        """
         return subprocess.Popen(
             list(command),
             stdin=subprocess.DEVNULL,
@@ -64,7 +68,8 @@ class Bench:
             text=True,
             env=self.env,
             cwd=self.folder,
-            start_new_session=new_group,
+            start_new_session=own_session,
+            preexec_fn=None if own_session else os.setpgrp,
         )
 
 

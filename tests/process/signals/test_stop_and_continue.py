@@ -29,7 +29,7 @@ def eventually(condition: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize('number', STOPS)
 def test_who_waits_for_the_launcher_sees_the_program_stop(bench: Bench, number: int) -> None:
-    process = bench.start(bench.counter(LAUNCHER), new_group=False)
+    process = bench.start(bench.counter(LAUNCHER), own_session=False)
     child = child_of(process)
     os.kill(child, number)
     pid, status = os.waitpid(process.pid, os.WUNTRACED)
@@ -43,7 +43,7 @@ def test_who_waits_for_the_launcher_sees_the_program_stop(bench: Bench, number: 
 
 @pytest.mark.parametrize('number', STOPS)
 def test_a_launcher_continues_when_only_its_program_is_continued(bench: Bench, number: int) -> None:
-    process = bench.start(bench.counter(LAUNCHER), new_group=False)
+    process = bench.start(bench.counter(LAUNCHER), own_session=False)
     child = child_of(process)
     os.kill(child, number)
     eventually(lambda: state(process.pid) == 'T')
@@ -54,7 +54,7 @@ def test_a_launcher_continues_when_only_its_program_is_continued(bench: Bench, n
 
 
 def test_a_launcher_continues_when_its_stopped_program_is_killed(bench: Bench) -> None:
-    process = bench.start(bench.counter(LAUNCHER), new_group=False)
+    process = bench.start(bench.counter(LAUNCHER), own_session=False)
     child = child_of(process)
     os.kill(child, signal.SIGSTOP)
     eventually(lambda: state(process.pid) == 'T')
@@ -63,7 +63,7 @@ def test_a_launcher_continues_when_its_stopped_program_is_killed(bench: Bench) -
 
 
 def test_stopping_the_launcher_stops_the_program(bench: Bench) -> None:
-    process = bench.start(bench.counter(LAUNCHER), new_group=False)
+    process = bench.start(bench.counter(LAUNCHER), own_session=False)
     child = child_of(process)
     process.send_signal(signal.SIGTSTP)
     eventually(lambda: state(child) == 'T' and state(process.pid) == 'T')
