@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from lens_auto.collect.run import RunError
-from lens_auto.launch import bootstrap, plan
+from lens_auto.launch import bootstrap, foresight, plan
 from lens_auto.launch.environment import console_identity, forget, shown, with_entry, working_directory
 from lens_auto.launch.output import say
 from lens_auto.launch.refusal import Refusal
@@ -202,6 +202,8 @@ def prepare(options: Options, environ: dict[str, str]) -> Prepared | None:
             raise Refusal(f'--strict: {reason}')
         say(f'the command runs without being recorded: {reason}')
         return None
+    for line in foresight.warnings(decided.resolved, decided.compiled.modules, options.command):
+        say(line)
     from lens_auto.collect.folder import open_run
     from lens_auto.collect.spool import choose
 
