@@ -6,6 +6,7 @@ How a program times out a reward check is SIGALRM and a TimeoutError; swallowed 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.faults.tries import TRIES, Tries
@@ -182,12 +183,13 @@ def test_alarms_while_modules_are_patched(tmp_path: Path, version: str) -> None:
             def handler(*_): raise Late
             signal.signal(signal.SIGALRM, handler)
             try:
-                signal.setitimer(signal.ITIMER_REAL, 0.00004 * (n + 1))
+                # Again after a while: what strikes a weakref callback of importlib's own locks, Python itself drops.
+                signal.setitimer(signal.ITIMER_REAL, 0.00004 * (n + 1), 0.05)
                 import work
                 work = importlib.reload(work)
                 while True: pass
             except Late:
-                continue
+                signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
         import work
         work.check(7)
@@ -195,6 +197,7 @@ def test_alarms_while_modules_are_patched(tmp_path: Path, version: str) -> None:
     """
     program = Program(tmp_path, {'work.py': WORK, 'main.py': main})
     outcome = program.traced(RULES, python=python(version))
-    assert (outcome.stdout, outcome.stderr) == ('1\n', '')
+    dropped = re.compile(r'Exception ignored in: <function _get_module_lock.*?\nLate: ?\n', re.DOTALL)
+    assert (outcome.stdout, dropped.sub('', outcome.stderr)) == ('1\n', '')
     assert outcome.journal.reports('fault') == []
     assert outcome.journal.names().count('check') == 1
