@@ -143,6 +143,27 @@ class Recorder:
             _make_current(span)
         return span
 
+    def announce(self, span: Span, key: str) -> None:
+        """Store the opening record of a span that was opened without one.
+
+        Args:
+            span: The span.
+            key: Rule key.
+        """
+        self.journal.put(
+            (
+                OPENED,
+                span.span_id,
+                span.trace_id,
+                span.parent_id,
+                span.start,
+                span.name,
+                key,
+                span.attributes,
+                span.links,
+            )
+        )
+
     def newest(self, span: Span) -> bool:
         """True when no span of this process was opened after this one.
 

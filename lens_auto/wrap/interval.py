@@ -102,7 +102,8 @@ class IntervalSite(Site):
         readers = self._readers
         assert readers is not None
         up = current.get()
-        span = self._start(readers, args, frame, key[1], self._current, up, self._root, self._announce)
+        # Announced last: an interrupt in between must not leave an opened span that nothing will end.
+        span = self._start(readers, args, frame, key[1], self._current, up, self._root, False)
         if span is None:
             return
         if len(self._open) >= OPEN:
@@ -110,6 +111,8 @@ class IntervalSite(Site):
         self._open[key] = span
         if up is not None and not self._current:
             up.pending = [*(up.pending or ()), span]
+        if self._announce:
+            self._recorder.announce(span, self.key)
 
     def stopped(self, args: tuple[Any, ...], result: Any) -> None:
         """Stop returned: end the span that start opened.
@@ -121,9 +124,10 @@ class IntervalSite(Site):
         span = self._open.pop(self._key(args), None)
         if not isinstance(span, Span) or span.epoch < 0:
             return
+        span.site.leave(span, result)
+        # Only now: until its end is stored, the span around it answers for it.
         if span.up is not None and span.up.pending is not None:
             span.up.pending = [other for other in span.up.pending if other is not span] or None
-        span.site.leave(span, result)
 
     def lapped(self, args: tuple[Any, ...], result: Any) -> None:
         """Lap returned: a span from the previous lap (or start) of the same object to now.

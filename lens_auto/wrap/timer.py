@@ -226,16 +226,20 @@ class TimerSite(Site):
         if admitted is None:
             return
         label, entry, readers, frame = admitted
-        span = self._begin(label, entry, readers, args, frame, bool(entry['current']), current.get())
+        attach = bool(entry['current'])
+        # Announced last: an interrupt in between must not leave an opened span that nothing will end.
+        span = self._start(readers, args, frame, label, attach, current.get(), entry['root'], False)
         if span is None:
             return
         key = (id(args[0]), label)
         if len(self._pairs) >= OPEN:
             self._pairs.pop(next(iter(self._pairs)))
         self._pairs.setdefault(key, []).append(span)
-        if span.up is not None and not entry['current']:
+        if span.up is not None and not attach:
             # If its stop never comes, it ends with the span around it.
             span.up.pending = [*(span.up.pending or ()), span]
+        if entry['announce']:
+            self._recorder.announce(span, self.key)
 
     def stopped(self, args: tuple[Any, ...], result: Any) -> None:
         """`stop(label)` returned: end the span that start opened.
@@ -254,10 +258,11 @@ class TimerSite(Site):
         span = spans.pop()
         if not spans:
             del self._pairs[key]
-        if span.up is not None and span.up.pending is not None:
-            span.up.pending = [other for other in span.up.pending if other is not span] or None
         if span.epoch >= 0:
             self.leave(span, result)
+        # Only now: until its end is stored, the span around it answers for it.
+        if span.up is not None and span.up.pending is not None:
+            span.up.pending = [other for other in span.up.pending if other is not span] or None
 
     def _silent(self, frame: FrameType | None, part: str) -> bool:
         """True when a start or stop was called by the timer's `with` form, or by an override that reports itself."""

@@ -121,7 +121,8 @@ def assert_whole(one: Try, estimated: bool | None = None) -> None:
     run = one.run
     spans = run.spans
     steps = [span for span in spans if span.name == 'step']
-    finished = [span.attributes['number'] for span in steps if not span.truncated]
+    # A step that an interrupt went through has ended, and is there, but its phases may not all have begun.
+    finished = [span.attributes['number'] for span in steps if not span.truncated and not span.error]
 
     assert len({span.id for span in spans}) == len(spans)
     assert finished == list(range(1, len(finished) + 1)), 'a step is missing, or there twice'
