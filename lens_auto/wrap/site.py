@@ -8,7 +8,7 @@ from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 from time import monotonic_ns
 
 from lens_auto.record.foreign import foreign
-from lens_auto.record.format import STATUS_UNSET
+from lens_auto.record.format import STATUS_ERROR, STATUS_UNSET
 from lens_auto.record.recorder import exception_event, is_error, status_of
 from lens_auto.record.span import Span, current
 from lens_auto.wrap.expression import LONGEST_TEXT, Scope, Unreadable, scalar, text
@@ -334,7 +334,8 @@ class Site:
         span.late = None
         self._recorder.detach(span)
         if span.epoch >= 0:
-            self._recorder.close(span, monotonic_ns(), self.key, STATUS_UNSET)
+            # The call ends with that exception, wherever in our code it came.
+            self._recorder.close(span, monotonic_ns(), self.key, STATUS_ERROR)
 
     def newest(self, span: Span) -> bool:
         """True when no span of this process was opened after this one.

@@ -184,7 +184,7 @@ def test_alarms_while_modules_are_patched(tmp_path: Path, version: str) -> None:
             signal.signal(signal.SIGALRM, handler)
             try:
                 # Again after a while: what strikes a weakref callback of importlib's own locks, Python itself drops.
-                signal.setitimer(signal.ITIMER_REAL, 0.00004 * (n + 1), 0.05)
+                signal.setitimer(signal.ITIMER_REAL, 0.00004 * (n + 1), 1.0)
                 import work
                 work = importlib.reload(work)
                 while True: pass
