@@ -40,6 +40,12 @@ class GrpoConfig:
     group_size: int = 16
     temperature: float = 1.0
 
+    # On Ray
+    ray: bool = False
+    asynchronous: bool = False  # generate ahead while the policy trains
+    generation_workers: int = 2
+    max_lag: int = 1  # versions that the policy may be ahead of the one that sampled its batch; 0: lockstep
+
     # Optimisation
     epochs: int = 3
     minibatch: int = 128
@@ -57,6 +63,12 @@ class GrpoConfig:
             raise ValueError('steps must be at least 1')
         if self.group_size < 2:
             raise ValueError('group_size must be at least 2: a response is judged against the others of its group')
+        if self.generation_workers < 1:
+            raise ValueError('generation_workers must be at least 1')
+        if self.max_lag < 0:
+            raise ValueError('max_lag must be at least 0')
+        if self.asynchronous and not self.ray:
+            raise ValueError('--async needs --ray: generating ahead takes processes of its own')
 
     @property
     def model_name(self) -> str:
@@ -87,6 +99,16 @@ def parse_args(argv: Sequence[str]) -> GrpoConfig:
     parser.add_argument('--save-every', type=int, help=f'steps between checkpoints, 0: none ({GrpoConfig.save_every})')
     parser.add_argument(
         '--validate-every', type=int, help=f'steps between validations, 0: none ({GrpoConfig.validate_every})'
+    )
+    parser.add_argument('--ray', action='store_const', const=True, help='generation, reward and training as Ray actors')
+    parser.add_argument(
+        '--async', dest='asynchronous', action='store_const', const=True, help='with --ray: generate ahead of training'
+    )
+    parser.add_argument(
+        '--generation-workers', type=int, help=f'Ray actors that generate ({GrpoConfig.generation_workers})'
+    )
+    parser.add_argument(
+        '--max-lag', type=int, help=f'with --async: versions a batch may be behind the policy ({GrpoConfig.max_lag})'
     )
     flags = vars(parser.parse_args(argv))
     path: Path | None = flags.pop('config')

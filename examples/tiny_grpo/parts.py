@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a run, built from its config."""
+"""The parts of a run, built from its config, all in this process. `parts_ray.py` builds them as actors."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .logger import Logger
 from .model import TinyTransformer
 from .policy import Policy
 from .reward import Reward
+from .roles import GenerationRole, PolicyRole, RewardRole
 from .task import VOCABULARY, SortTask
 from .timer import Timer
 
@@ -24,9 +25,9 @@ class Parts:
     """Everything `grpo_train` works with."""
 
     task: SortTask
-    generation: Generation
-    reward: Reward
-    policy: Policy
+    generation: GenerationRole
+    reward: RewardRole
+    policy: PolicyRole
     checkpoints: CheckpointManager
     timer: Timer
     logger: Logger
@@ -34,10 +35,7 @@ class Parts:
 
 def build(config: GrpoConfig) -> Parts:
     """Seed, then build: the first random numbers are the weights."""
-    torch.set_num_threads(config.threads)
-    torch.set_default_dtype(getattr(torch, config.precision))
-    torch.use_deterministic_algorithms(True)
-    seed_everything(config.seed)
+    prepare_process(config, config.seed, config.threads)
     return Parts(
         task=SortTask(config.digits, config.validation_prompts),
         policy=Policy(build_model(config), config),
@@ -47,6 +45,14 @@ def build(config: GrpoConfig) -> Parts:
         timer=Timer(),
         logger=Logger(),
     )
+
+
+def prepare_process(config: GrpoConfig, seed: int, threads: int = 1) -> None:
+    """What every process that computes does first: same arithmetic everywhere, random numbers of its own."""
+    torch.set_num_threads(threads)
+    torch.set_default_dtype(getattr(torch, config.precision))
+    torch.use_deterministic_algorithms(True)
+    seed_everything(seed)
 
 
 def build_model(config: GrpoConfig) -> TinyTransformer:

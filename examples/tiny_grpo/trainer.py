@@ -6,9 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from .advantage import group_relative_advantages
 from .config import GrpoConfig
+from .generation import Rollouts
 from .parts import Parts
 from .policy import TrainingBatch
 from .task import repeat
@@ -58,30 +60,35 @@ def grpo_train(config: GrpoConfig, parts: Parts) -> Result:
             training = policy.train(batch)
             timer.stop('policy_training')
 
-            if _due(step, config.save_every, config.steps):
+            if due(step, config.save_every, config.steps):
                 with timer.time('checkpointing'):
                     parts.checkpoints.save(step, policy.weights())
 
-            if _due(step, config.validate_every, config.steps):
+            if due(step, config.validate_every, config.steps):
                 with timer.time('validation'):
                     scores = validate(task, generation, reward, policy)
                     accuracy = scores['accuracy']
                 logger.log_metrics(scores, step, prefix='validation')
 
-        metrics = {
-            'loss': training['loss'],
-            'reward': rewards.mean().item(),
-            'kl': training['kl'],
-            'grad_norm': training['grad_norm'],
-            'lr': training['lr'],
-            'response_length': rollouts.lengths.float().mean().item(),
-            'generated_tokens': int(rollouts.lengths.sum()),
-        }
+        metrics = step_metrics(training, rewards, rollouts)
         logger.log_metrics(metrics, step, prefix='train')
         mean_rewards.append(metrics['reward'])
     return Result(mean_rewards, accuracy)
 
 
-def _due(step: int, every: int, last: int) -> bool:
+def step_metrics(training: dict[str, float], rewards: Tensor, rollouts: Rollouts) -> dict[str, float]:
+    """What a step reports."""
+    return {
+        'loss': training['loss'],
+        'reward': rewards.mean().item(),
+        'kl': training['kl'],
+        'grad_norm': training['grad_norm'],
+        'lr': training['lr'],
+        'response_length': rollouts.lengths.float().mean().item(),
+        'generated_tokens': int(rollouts.lengths.sum()),
+    }
+
+
+def due(step: int, every: int, last: int) -> bool:
     """Every `every` steps and at the end; 0 switches it off."""
     return every > 0 and (step % every == 0 or step == last)

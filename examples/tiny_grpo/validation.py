@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from .generation import Generation
-from .policy import Policy
-from .reward import Reward
+from .roles import GenerationRole, PolicyRole, RewardRole
 from .task import SortTask
 
 
-def validate(task: SortTask, generation: Generation, reward: Reward, policy: Policy) -> dict[str, float]:
+def validate(task: SortTask, generation: GenerationRole, reward: RewardRole, policy: PolicyRole) -> dict[str, float]:
     """Mean reward and share of exactly right answers on the validation set.
 
     Greedy decoding draws no random number: a run that validates more often trains the same.
