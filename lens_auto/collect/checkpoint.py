@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = 'checkpoint'
-_FORMAT = 2
+_FORMAT = 3
 
 
 class Unreadable(Exception):

@@ -110,7 +110,7 @@ def _write_root(collector: Collector) -> None:
     span = encoding.span(
         run.root_span_id,
         run.trace_id,
-        0,
+        b'',
         'lens.run',
         run.started_wall_ns,
         end,
@@ -124,7 +124,7 @@ def _write_root(collector: Collector) -> None:
     collector.store.put(store.TRACES, encoding.resource_spans(resource, [span]), 1, vital=True)
 
 
-def inbound_links(environ: Mapping[str, str]) -> list[tuple[int, int, Mapping[str, Any] | None]]:
+def inbound_links(environ: Mapping[str, str]) -> list[tuple[bytes, bytes, Mapping[str, Any] | None]]:
     """The context the launcher was started in (W3C TRACEPARENT), as links of the run's root span.
 
     Args:
@@ -134,10 +134,10 @@ def inbound_links(environ: Mapping[str, str]) -> list[tuple[int, int, Mapping[st
     if len(parts) < 4 or len(parts[1]) != 32 or len(parts[2]) != 16:
         return []
     try:
-        trace_id, span_id = int(parts[1], 16), int(parts[2], 16)
+        trace_id, span_id = bytes.fromhex(parts[1]), bytes.fromhex(parts[2])
     except ValueError:
         return []
-    return [(trace_id, span_id, {'lens.link': 'inbound'})] if trace_id and span_id else []
+    return [(trace_id, span_id, {'lens.link': 'inbound'})] if any(trace_id) and any(span_id) else []
 
 
 def remove_spool(spool: str) -> None:

@@ -16,6 +16,7 @@ from time import monotonic, time_ns
 from lens_auto.collect import checkpoint, closing, runfile, snapshot
 from lens_auto.collect.intake import Intake
 from lens_auto.collect.reading import Reading
+from lens_auto.collect.rollcall import Rollcall
 from lens_auto.collect.store import FULL, NoRoom, Store
 from lens_auto.collect.totals import Totals
 from lens_auto.record import process
@@ -128,9 +129,9 @@ class Collector:
             run: The run.
             values: Resolved settings.
             console_fd: The launcher's standard output, with exporter `console`.
-            facts: For run.json: `command` (list), `settings` (name -> [value, source]), `rules` (list of dicts with
-                key, kind, group, name, where, targets, on, labels, keys), `groups_off` (list), `notes` (list), and
-                `select`: gives rules and groups_off for a spec of span groups that the program's own config names.
+            facts: For run.json: `command` (list), `settings` (name -> [value, source]), `rules` (see `Ledger`), and the
+                lists `groups_off`, `named` (rule files) and `notes`. `absent` says what a package lacks of a module, ''
+                for nothing; `select` gives rules and groups_off for span groups that the program's own config names.
             environ: The launcher's environment as it was at the start.
             launcher: Whose part of the run this is; this process by default.
             live: The processes may still run. A replay passes False: nobody saw them die.
@@ -151,11 +152,12 @@ class Collector:
         sending = values.get('exporter') == 'otlp' and live
         self.store = Store(folder.path, f'{self.who[0]}-{self.who[1]}', sending)
         self.reading = Reading(spool, self.intake, self.store, live, delta, self.fault)
+        self.rollcall = Rollcall(spool, process.hostname(), self.intake.ledger)
         self.sender = _sender(folder.path, self.store.stem, environ) if sending else None
         self.totals = Totals(
             launcher='{}-{}-{}'.format(*self.who),
             run_id=run.run_id,
-            trace_id=f'{run.trace_id:032x}',
+            trace_id=run.trace_id.hex(),
             folder=folder.path,
             host=self.who[0],
             role=f'rank {environ["RANK"]}' if environ.get('RANK', '').isdigit() else '',
@@ -164,11 +166,13 @@ class Collector:
             command=runfile.private_command(list(facts.get('command') or [])),
             settings=runfile.private_settings(dict(facts.get('settings') or {})),
             groups_off=list(facts.get('groups_off') or []),
+            named=list(facts.get('named') or []),
             spools=[spool],
             notes=list(facts.get('notes') or []),
         )
         self._notes = list(self.totals.notes)
         self._select: Callable[[str], tuple[list[dict[str, Any]], list[str]]] | None = facts.get('select')
+        self._absent: Callable[[str], str] | None = facts.get('absent')
         self._lock = -1
         self._started = False
         self._done = _thread.allocate_lock()  # held until the thread has ended
@@ -244,6 +248,7 @@ class Collector:
             os.close(self._lock)
 
     def _close(self) -> None:
+        self._guard_once('roll-call', self.rollcall.look)  # while the command's children may still be there
         deadline = self._stop_at or monotonic()
         # Two thirds of the time for reading; the rest is the sender's and the disk's.
         reading = monotonic() + (deadline - monotonic()) * 0.6
@@ -258,6 +263,7 @@ class Collector:
         self.reading.ending = True
         while self.reading.members and monotonic() < reading and self._guard('step', self._step):
             pass
+        self._guard_once('roll-call', self.rollcall.finish)
         closing.close(self, deadline)
 
     def _guard(self, where: str, work: Callable[[], Any]) -> Any:
@@ -270,6 +276,13 @@ class Collector:
             return False
         self._failures = 0
         return result
+
+    def _guard_once(self, where: str, work: Callable[[], None]) -> None:
+        """As `_guard`, for what the rest can do without."""
+        try:
+            work()
+        except Exception as error:
+            self.fault(where, error)
 
     def fault(self, where: str, error: BaseException) -> None:
         """Count a fault of the collector's own.
@@ -292,6 +305,8 @@ class Collector:
         busy = False
         if now >= self._retry_at:
             busy = self.reading.round()
+            if self._live and self._stop_at is None:
+                self._guard_once('roll-call', self.rollcall.step)
             if self.reading.full or (self.reading.news and monotonic() - self._flushed_at >= self._flush_every):
                 self.flush()
         if self._live and now - self._written_at >= _RUN_FILE:
@@ -391,6 +406,8 @@ class Collector:
         if groups is not None and self._select is not None:
             rules, self.totals.groups_off = self._select(str(groups))
             self.intake.ledger.know_rules(rules)
+        if self.totals.ended_ns and self._absent is not None:
+            self.intake.ledger.look_for_modules(self._absent)
         snapshot.fill(self.totals, self.intake, self.reading.members.values(), self.faults)
         if self.store.dropped:
             self.totals.dropped[FULL] = self.store.dropped

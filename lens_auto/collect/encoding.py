@@ -120,16 +120,16 @@ def resource(items: Mapping[str, Any]) -> str:
 
 
 def span(
-    span_id: int,
-    trace_id: int,
-    parent_id: int,
+    span_id: bytes,
+    trace_id: bytes,
+    parent_id: bytes,
     name: str,
     start: int,
     end: int,
     items: Mapping[str, Any] | None,
     status: int,
     message: str,
-    links: Iterable[tuple[int, int, Mapping[str, Any] | None]] | None,
+    links: Iterable[tuple[bytes, bytes, Mapping[str, Any] | None]] | None,
     events: Iterable[tuple[int, str, Mapping[str, Any] | None]] | None,
     shift: int = 0,
 ) -> str:
@@ -138,7 +138,7 @@ def span(
     Args:
         span_id: Its id.
         trace_id: Its trace.
-        parent_id: Its parent, 0 for none.
+        parent_id: Its parent, b'' for none.
         name: Its name.
         start: Wall-clock nanoseconds.
         end: Wall-clock nanoseconds.
@@ -149,9 +149,9 @@ def span(
         events: (time, name, attributes).
         shift: Added to the events' times to make them wall-clock.
     """
-    text = '{"traceId":"%032x","spanId":"%016x",' % (trace_id, span_id)
+    text = '{"traceId":"%s","spanId":"%s",' % (trace_id.hex(), span_id.hex())
     if parent_id:
-        text += '"parentSpanId":"%016x",' % parent_id
+        text += '"parentSpanId":"%s",' % parent_id.hex()
     text += '"flags":%d,"name":%s,"kind":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d"' % (
         _FLAGS,
         _known[name[:LONGEST_TEXT]],
@@ -179,14 +179,14 @@ def _event(event: tuple[int, str, Mapping[str, Any] | None], shift: int) -> str:
     return '{"timeUnixNano":"%d","name":%s%s}' % (at + shift, quote(name[:LONGEST_TEXT]), tail)
 
 
-def _link(link: tuple[int, int, Mapping[str, Any] | None]) -> str:
+def _link(link: tuple[bytes, bytes, Mapping[str, Any] | None]) -> str:
     trace_id, span_id, items = link
     listed = attributes(items)
     tail = ',"attributes":[' + listed + ']' if listed else ''
-    return '{"traceId":"%032x","spanId":"%016x"%s,"flags":%d}' % (trace_id, span_id, tail, _FLAGS)
+    return '{"traceId":"%s","spanId":"%s"%s,"flags":%d}' % (trace_id[:16].hex(), span_id.hex(), tail, _FLAGS)
 
 
-def log(at: int, severity: int, body: str, items: Mapping[str, Any] | None, trace_id: int, span_id: int) -> str:
+def log(at: int, severity: int, body: str, items: Mapping[str, Any] | None, trace_id: bytes, span_id: bytes) -> str:
     """A LogRecord.
 
     Args:
@@ -194,8 +194,8 @@ def log(at: int, severity: int, body: str, items: Mapping[str, Any] | None, trac
         severity: OpenTelemetry severity number.
         body: Its text.
         items: Its attributes.
-        trace_id: Trace it was written in, 0 for none.
-        span_id: Span it was written in, 0 for none.
+        trace_id: Trace it was written in, b'' for none.
+        span_id: Span it was written in, b'' for none.
     """
     text = '{"timeUnixNano":"%d","observedTimeUnixNano":"%d","severityNumber":%d,"body":%s' % (
         at,
@@ -207,7 +207,7 @@ def log(at: int, severity: int, body: str, items: Mapping[str, Any] | None, trac
     if listed:
         text += ',"attributes":[' + listed + ']'
     if span_id:
-        text += ',"traceId":"%032x","spanId":"%016x"' % (trace_id, span_id)
+        text += ',"traceId":"%s","spanId":"%s"' % (trace_id.hex(), span_id.hex())
     return text + '}'
 
 

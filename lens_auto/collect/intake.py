@@ -6,9 +6,11 @@ from __future__ import annotations
 from lens_auto.collect import encoding, resources, store
 from lens_auto.collect.ledger import Ledger
 from lens_auto.collect.tally import Tally
+from lens_auto.collect.tasks import Tasks
 from lens_auto.record import line, process
 from lens_auto.record.format import (
     ANCHOR,
+    CALLED,
     ENDED,
     HEADER,
     LOG,
@@ -18,11 +20,12 @@ from lens_auto.record.format import (
     RESOURCE,
     SETTINGS,
     STATUS_ERROR,
+    TASK,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from lens_auto.collect.member import Member, Opened
@@ -55,6 +58,7 @@ class Intake:
     Attributes:
         tally: The tree of span names.
         ledger: Rules, metrics, processes.
+        tasks: Finds the callers of Ray tasks.
         counts: What was seen, by name.
         dropped: Reason -> records that ended processes lost.
         printed: Console lines that wait to be printed.
@@ -81,6 +85,7 @@ class Intake:
         self._environment = resources.from_environment(environ)
         self.tally = Tally(run.root_span_id)
         self.ledger = Ledger()
+        self.tasks = Tasks()
         self.counts: dict[str, int] = {}
         self.dropped: dict[str, int] = {}
         self.printed: list[str] = []
@@ -101,22 +106,18 @@ class Intake:
         """
         self.counts[name] = self.counts.get(name, 0) + number
 
-    def take(self, member: Member, record: Record) -> None:
-        """Take one record.
+    def take(self, member: Member, record: Record) -> Sequence[tuple[Member, Record]]:
+        """Take one record; the answer is what was held back and is to be taken now.
 
         Args:
             member: The process it comes from.
             record: A tuple of `record.format`.
         """
         kind = record[0]
-        if kind == ENDED:
-            self._ended(member, record)
-        elif kind == OPENED:
-            self._opened(member, record)
-        elif kind == POINT:
-            self._point(member, record)
-        elif kind == LOG:
-            self._log(member, record)
+        if kind in _JOINED:
+            passed = self.tasks.pass_on(member, record)
+            if passed is not None:
+                _JOINED[kind](self, member, passed)
         elif kind == HEADER:
             self._header(member, record)
         elif kind == RESOURCE:
@@ -134,8 +135,15 @@ class Intake:
             step = abs(record[1] - record[2] - member.shift)
             if step > _LONGEST_STEP:
                 self.counts['clock_step_ns'] = max(self.counts.get('clock_step_ns', 0), step)
+        elif kind == CALLED:
+            member.last = max(member.last, record[1])
+            return self.tasks.called(record)
+        elif kind == TASK:
+            member.last = max(member.last, record[1])
+            return self.tasks.task(member, record)
         else:
             self.count('unknown')
+        return ()
 
     def _header(self, member: Member, record: Record) -> None:
         _, _, told, wall, mono, boot, _, _, _, flags = record
@@ -178,19 +186,22 @@ class Intake:
         self.tally.opened(span_id, parent_id, name, items, links, start)
 
     def _ended(self, member: Member, record: Record) -> None:
-        _, span_id, trace_id, parent_id, start, duration, name, _, status, items, links, events = record
+        _, span_id, trace_id, parent_id, start, duration, name, key, status, items, links, events = record
         member.last = max(member.last, start + duration)
         if not self._traces:
             return
-        member.opened.pop(span_id, None)
+        opened = member.opened.pop(span_id, None)
+        if opened is not None and opened[5]:
+            items = {**opened[5], **items} if items else opened[5]
+        self.ledger.recorded(member, key, name, 1, 1, status == STATUS_ERROR, duration)
         self._span(member, span_id, trace_id, parent_id, start, duration, name, status, '', items, links, events, False)
 
     def _span(
         self,
         member: Member,
-        span_id: int,
-        trace_id: int,
-        parent_id: int,
+        span_id: bytes,
+        trace_id: bytes,
+        parent_id: bytes,
         start: int,
         duration: int,
         name: str,
@@ -240,7 +251,7 @@ class Intake:
             )
 
     def _point(self, member: Member, record: Record) -> None:
-        _, at, name, instrument, unit, value, labels, _, trace_id, span_id = record
+        _, at, name, instrument, unit, value, labels, key, trace_id, span_id = record
         member.last = max(member.last, at)
         if not self._metrics:
             return
@@ -252,6 +263,8 @@ class Intake:
         wall = at + member.shift
         member.series.add(name, instrument, unit, value, labels, wall, member.first + member.shift, trace_id, span_id)
         self.ledger.point(name, instrument, unit, value, wall)
+        # One call of a logger makes several points: how many calls it was, only the process can tell.
+        self.ledger.recorded(member, key, name, key not in member.counted, 1, False, 0)
         member.points += 1
         self.waiting += 200
         self.count('points')
@@ -279,17 +292,20 @@ class Intake:
         for span_id, opened in reversed(list(member.opened.items())):
             self._truncate(member, span_id, opened, max(end, opened[2]))
         member.opened.clear()
+        self.tasks.gone(member.who)
         for reason, records in member.dropped.items():
             self.dropped[reason] = self.dropped.get(reason, 0) + records
         if member.series.overflowed:
             self.count('overflowed', member.series.overflowed)
 
-    def _truncate(self, member: Member, span_id: int, opened: Opened, end: int) -> None:
-        trace_id, parent_id, start, name, _, items, links = opened
+    def _truncate(self, member: Member, span_id: bytes, opened: Opened, end: int) -> None:
+        trace_id, parent_id, start, name, key, items, links = opened
+        links = self.tasks.links(span_id, links)
         items = {**(items or {}), 'lens.truncated': True}
         if not member.dead_at:
             items['lens.end_estimated'] = True
         self.count('truncated')
+        self.ledger.recorded(member, key, name, 1, 0, False, 0)
         self._span(
             member,
             span_id,
@@ -351,3 +367,11 @@ class Intake:
         self._shared, self._environment, self._service = plain['resource']
         self.tally.load(plain['tally'])
         self.ledger.load(plain['ledger'])
+
+
+_JOINED = {
+    ENDED: Intake._ended,  # pyright: ignore[reportPrivateUsage]
+    OPENED: Intake._opened,  # pyright: ignore[reportPrivateUsage]
+    POINT: Intake._point,  # pyright: ignore[reportPrivateUsage]
+    LOG: Intake._log,  # pyright: ignore[reportPrivateUsage]
+}

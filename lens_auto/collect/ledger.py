@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from lens_auto.collect.rollcall import RAY, RAY_PROGRAMS, UNREPORTED, WORKER
 from lens_auto.collect.totals import STATS, MetricRow, ProcessRow, RuleRow, taken
 from lens_auto.record import format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from lens_auto.collect.member import Member
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _MOST_METRICS = 500
 _MOST_PROCESSES = 5000
 _MOST_REASONS = 20
+_NONE = (0, 0, 0, 0)
+_WORKER_PROGRAM = 'default_worker.py'
 
 
 class Ledger:
@@ -24,24 +27,28 @@ class Ledger:
 
     Attributes:
         rules: Rule key -> row.
+        marks: Rule key -> {span or metric name: label or metric key of the rule that it shows}, as long as not seen.
         metrics: (name, instrument) -> row.
         processes: (pid, start ticks) -> row; a node has each pair once.
         settings: Fields that a `resource` rule changed in the program.
         uncounted: Processes beyond the limit.
+        reach: Why workers of a cluster cannot be reached, as the program found out.
     """
 
     def __init__(self) -> None:
         self.rules: dict[str, RuleRow] = {}
+        self.marks: dict[str, dict[str, str]] = {}
         self.metrics: dict[tuple[str, str], MetricRow] = {}
         self.processes: dict[tuple[int, int], ProcessRow] = {}
         self.settings: dict[str, Any] = {}
         self.uncounted = 0
+        self.reach: dict[str, Any] = {}
 
     def know_rules(self, rules: list[dict[str, Any]]) -> None:
         """Name the rules of the plan, so that one that never matches has a row too.
 
         Args:
-            rules: key, kind, group, name, where, targets, on, labels and keys of each.
+            rules: key, kind, group, name, where, targets, on, labels, keys and marks of each.
         """
         for rule in rules:
             row = self.rule(str(rule.get('key', '')))
@@ -51,6 +58,8 @@ class Ledger:
             row.name = row.name or ', '.join(row.targets[:1])
             row.labels = list(rule.get('labels') or [])
             row.keys = list(rule.get('keys') or [])
+            if rule.get('marks'):
+                self.marks[row.key] = dict(rule['marks'])
             # One that recorded before the program's own config switched it off was on.
             row.on = bool(rule.get('on', True)) or row.spans > 0
 
@@ -64,6 +73,43 @@ class Ledger:
         if row is None:
             row = self.rules[key] = RuleRow(key)
         return row
+
+    def look_for_modules(self, absent: Callable[[str], str]) -> None:
+        """The run is over: of rules no process imported a module for, say which of them name one that is not there.
+
+        Args:
+            absent: What a package lacks of a module, '' for nothing.
+        """
+        used = {row.where.rpartition(':')[0] for row in self.rules.values() if row.processes}
+        for row in self.rules.values():
+            if row.on and row.targets and not row.processes and not row.missing:
+                if row.where.rpartition(':')[0] in used:
+                    lacks = [absent(target.partition(':')[0]) for target in row.targets]
+                    if all(lacks):
+                        row.missing = dict.fromkeys(lacks, 1)
+
+    def recorded(self, member: Member, key: str, name: str, calls: int, spans: int, error: bool, ns: int) -> None:
+        """Count what a rule recorded: of a process that is killed, its own figures and labels may be a second old.
+
+        Args:
+            member: The process.
+            key: Of the rule; '' for what the program records by hand.
+            name: Of the span or metric.
+            calls: Calls that this stands for.
+            spans: Spans or points.
+            error: The span ended with an error.
+            ns: Time inside it.
+        """
+        counts = member.counted.get(key)
+        if counts is None:
+            counts = member.counted[key] = [0, 0, 0, 0]
+        counts[0] += calls
+        counts[1] += spans
+        counts[2] += error
+        counts[3] += ns
+        marks = self.marks.get(key)
+        if marks and name in marks:
+            self.rule(key).saw([marks.pop(name)])
 
     def point(self, name: str, instrument: str, unit: str, value: float, at: int) -> None:
         """Count a metric point.
@@ -120,6 +166,8 @@ class Ledger:
             self.settings.update(fields)
         elif what == format.STOOD_DOWN:
             self.process(member.who).reason = str(fields.get('reason', ''))
+        elif what == format.REACH:
+            self.reach.update({str(name): str(item) for name, item in fields.items()})
 
     def process(self, who: Identity) -> ProcessRow:
         """The row of a process; beyond the limit one that is thrown away.
@@ -147,11 +195,13 @@ class Ledger:
         told = member.told
         rank = told.get('dl.rank')
         row.host = member.who[0]
-        row.role = str(told.get('lens.role') or row.role)
+        if row.role != WORKER:
+            row.role = str(told.get('lens.role') or row.role)
         row.rank = rank if isinstance(rank, int) else row.rank
         row.python = str(told.get('process.runtime.version') or row.python)
         row.command = str(told.get('process.command') or row.command)
-        row.outcome = row.outcome or 'armed'
+        if row.outcome in ('', UNREPORTED):
+            row.outcome, row.reason = 'armed', ''
         row.spans, row.points = member.spans, member.points
         row.alive = not member.dead
 
@@ -170,6 +220,22 @@ class Ledger:
         row.python, row.outcome, row.reason = fields[2].removeprefix('python').strip(), fields[4], fields[5]
         row.role = row.role or fields[3]
         row.command = (fields[6] if len(fields) > 6 else '') or row.command
+        if row.command == _WORKER_PROGRAM:
+            row.role = WORKER
+        elif row.role != WORKER and row.reason.removeprefix('helper: ') in RAY_PROGRAMS:
+            row.role = RAY
+
+    def missed(self, who: Identity, role: str, command: str, reason: str) -> None:
+        """Take a process that never reported; should it report later, that counts.
+
+        Args:
+            who: The process.
+            role: 'worker', or 'python'.
+            command: Its program.
+            reason: Why it did not.
+        """
+        row = self.process(who)
+        row.role, row.outcome, row.reason, row.command = role, UNREPORTED, reason, command
 
     def settle(self, member: Member) -> None:
         """A process has ended: add its own counts to the run's.
@@ -178,7 +244,7 @@ class Ledger:
             member: The process.
         """
         add_stats(self.rules, member)
-        member.stats = {}
+        member.stats, member.counted = {}, {}
 
     def dump(self) -> list[Any]:
         """Plain data for the checkpoint."""
@@ -188,6 +254,7 @@ class Ledger:
             [row.values() for row in self.processes.values()],
             self.settings,
             self.uncounted,
+            self.reach,
         ]
 
     def load(self, plain: list[Any]) -> None:
@@ -199,7 +266,7 @@ class Ledger:
         self.rules = {row[0]: taken(RuleRow(), row) for row in plain[0]}
         self.metrics = {(row[0], row[1]): taken(MetricRow(), row) for row in plain[1]}
         self.processes = {(row[1], row[2]): taken(ProcessRow(), row) for row in plain[2]}
-        self.settings, self.uncounted = plain[3:]
+        self.settings, self.uncounted, self.reach = plain[3:]
 
 
 def add_stats(rules: dict[str, RuleRow], member: Member) -> None:
@@ -209,12 +276,18 @@ def add_stats(rules: dict[str, RuleRow], member: Member) -> None:
         rules: Rule key -> row; changed.
         member: The process.
     """
-    for key, counts in member.stats.items():
+    for key, told in member.stats.items():
         row = rules.get(key)
         if row is None:
             row = rules[key] = RuleRow(key)
-        for name, count in zip(STATS, counts, strict=False):
-            setattr(row, name, getattr(row, name) + count)
+        counted = member.counted.get(key, _NONE)
+        for place, (name, count) in enumerate(zip(STATS, told, strict=False)):
+            setattr(row, name, getattr(row, name) + (max(count, counted[place]) if place < 4 else count))
+    for key, counted in member.counted.items():
+        row = rules.get(key) if key not in member.stats else None
+        if row is not None:
+            for name, count in zip(STATS, counted, strict=False):
+                setattr(row, name, getattr(row, name) + count)
 
 
 def _count(reasons: dict[str, int], reason: str, count: int = 1) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lens_auto.record.reader import Identity
 
     # (trace_id, parent_id, t0, name, key, attributes, links): an OPENED record less its id.
-    Opened = tuple[int, int, int, str, str, Mapping[str, Any] | None, Any]
+    Opened = tuple[bytes, bytes, int, str, str, Mapping[str, Any] | None, Any]
 
 _PLAIN = (
     'boot',
@@ -28,6 +28,7 @@ _PLAIN = (
     'points',
     'logs',
     'stats',
+    'counted',
     'matched',
     'dropped',
     'dead',
@@ -52,6 +53,7 @@ class Member:
         points: Metric points it recorded.
         logs: Log records it wrote.
         stats: Rule key -> cumulative [calls, spans, errors, ns, over_budget, unread, filtered].
+        counted: Rule key -> [calls, spans, errors, ns] of what it recorded; one that is killed cannot tell its last.
         matched: Keys of the rules that patched something in it.
         dropped: Reason -> records it lost.
         broken: Its journal cannot be read on.
@@ -72,12 +74,13 @@ class Member:
         self.shift = 0
         self.first = 0
         self.last = 0
-        self.opened: dict[int, Opened] = {}
+        self.opened: dict[bytes, Opened] = {}
         self.series = Series(delta)
         self.spans = 0
         self.points = 0
         self.logs = 0
         self.stats: dict[str, list[int]] = {}
+        self.counted: dict[str, list[int]] = {}
         self.matched: set[str] = set()
         self.dropped: dict[str, int] = {}
         self.broken = False
@@ -90,11 +93,18 @@ class Member:
 
     @property
     def label(self) -> str:
-        """What a person calls it: its rank, else its role and pid."""
+        """What a person calls it: its actor's name, its rank, else its role and pid."""
         rank = self.told.get('dl.rank')
+        role = str(self.told.get('lens.role') or 'process')
+        actor, name = self.told.get('ray.actor.class'), self.told.get('ray.actor.name')
+        if name:
+            return f'{actor}/{name}' if actor else str(name)
+        # An actor outside a group is rank 0 of 1, as all the others are.
+        grouped = rank is not None and int(self.told.get('dl.world_size') or 1) > 1
+        if actor or role == 'worker':
+            return f'{actor or role} rank {rank}' if grouped else f'{actor or role} {self.who[1]}'
         if rank is not None:
             return f'rank {rank}'
-        role = str(self.told.get('lens.role') or 'process')
         return role if role == 'driver' else f'{role} {self.who[1]}'
 
     def describe(self, attributes: dict[str, Any]) -> None:
@@ -116,7 +126,7 @@ class Member:
             self.series.dump(),
         ]
 
-    def load(self, offset: int, scalars: dict[str, Any], opened: dict[int, Opened], series: list[Any]) -> None:
+    def load(self, offset: int, scalars: dict[str, Any], opened: dict[bytes, Opened], series: list[Any]) -> None:
         """Take back what `dump` gave after who it is and in which segment; the resource is to be described anew.
 
         Args:

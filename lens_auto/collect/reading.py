@@ -63,6 +63,7 @@ class Reading:
         self._live = live
         self._delta = delta
         self._fault = fault
+        self._behind = False  # some journal holds more than the last round has read
         self._table = 0  # how much of processes.tsv was read
 
     @property
@@ -85,7 +86,12 @@ class Reading:
     def round(self) -> bool:
         """Read what has come, bury who has died; True when there may be more at once."""
         self._discover()
-        return self._read() or self._bury()
+        busy = self._read()
+        # The caller of a task may be in a journal that is being read: only where none is behind, it was waited for.
+        freed = [] if self._behind else self._intake.tasks.overdue(self.ending and not busy)
+        for member, record in freed:
+            self._take(member, [record])
+        return busy or bool(freed) or self._bury()
 
     def _member(self, who: Identity, number: int) -> Member:
         from lens_auto.collect.member import Member  # in a run that records nothing there is none
@@ -124,12 +130,13 @@ class Reading:
             self._intake.ledger.listed(process.hostname(), line)
 
     def _read(self) -> bool:
-        busy = False
+        busy = self._behind = False
         for member in self.members.values():
             for _ in range(_PIECES):
                 if member.broken:
                     break
                 if self.full:
+                    self._behind = True
                     return True
                 try:
                     records = member.tail.read()
@@ -141,19 +148,22 @@ class Reading:
                     break
                 busy = True
                 self._take(member, records)
+            else:
+                self._behind = True
         return busy
 
     def _take(self, member: Member, records: list[Record]) -> None:
         self.news = True
         for record in records:
-            if member.broken:
-                return
             try:
-                self._intake.take(member, record)
+                freed = self._intake.take(member, record)
             except Exception as error:
                 # One record that makes no sense must not stop those behind it.
                 self._intake.count('damaged')
                 self._fault('record', error)
+                continue
+            for other, held in freed:
+                self._take(other, [held])
 
     def _bury(self) -> bool:
         busy = False
@@ -161,6 +171,8 @@ class Reading:
             if member.broken:
                 continue
             if member.dead:
+                if self._intake.tasks.holds(who):
+                    continue
                 self._settle(member)
                 busy = True
             elif not self._alive(who, member):
@@ -215,6 +227,7 @@ class Reading:
         return {
             'table': self._table,
             'members': [member.dump() for member in self.members.values()],
+            'tasks': self._intake.tasks.dump(),
             'consumed': [os.path.basename(path) for path in self.consumed],
         }
 
@@ -234,3 +247,4 @@ class Reading:
             self._intake.describe(member)
             member.dead = False
             self.members[member.who] = member
+        self._intake.tasks.load(plain['tasks'], self.members)

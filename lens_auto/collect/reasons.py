@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 
+from lens_auto.collect import rollcall
 from lens_auto.collect.figures import number, plural
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ def strategy(totals: Totals) -> str:
     Args:
         totals: The run.
     """
-    if all(row.spans or row.points for row in totals.processes if row.outcome != 'stood_down'):
+    if all(row.spans or row.points for row in totals.processes if rollcall.took_part(row)):
         return ''
 
     def setting(name: str) -> Any:
@@ -62,17 +63,19 @@ def _one_in(rate: Any) -> str:
 def rules(totals: Totals, nothing: bool) -> list[str]:
     """What rules that are on did not record, and why, together where the reason is the same.
 
-    A file none of whose modules was imported is about a framework this run does not use: told only when nothing was
-    recorded at all.
+    A file none of whose modules was imported is about a framework this run does not use: told only when its user named
+    it, or nothing was recorded at all. Of a file that matched, a module nobody imported is for another mode of the
+    program; that it is not there, and not only not imported, is told in `missing`.
 
     Args:
         totals: The run.
         nothing: No span was recorded.
     """
     found = _Found()
-    used = {_file(row) for row in totals.rules if row.processes or row.calls or row.missing}
+    matched = {_file(row) for row in totals.rules if row.processes or row.calls or row.spans}
+    used = matched | {_file(row) for row in totals.rules if row.missing}
     # A process that does not record by the settings, or could not, says nothing of what it imported.
-    blind = bool(strategy(totals)) or not any(row.outcome != 'stood_down' for row in totals.processes)
+    blind = bool(strategy(totals)) or not any(rollcall.took_part(row) for row in totals.processes)
     for row in totals.rules:
         if row.on and row.off and not row.spans:
             if nothing or _file(row) in used:
@@ -83,8 +86,9 @@ def rules(totals: Totals, nothing: bool) -> list[str]:
             found.add(f'matched nothing ({", ".join(row.missing)})', row)
         elif row.on and not blind:
             if _file(row) in used:
-                found.add(f'matched nothing (no process imported {some(_modules([row]))})', row)
-            elif nothing:
+                if nothing or _file(row) not in matched:
+                    found.add(f'matched nothing (no process imported {some(_modules([row]))})', row)
+            elif nothing or _file(row) in totals.named:
                 found.strangers.setdefault(_file(row), []).append(row)
     return found.lines(20 if nothing else MOST)
 
@@ -139,6 +143,9 @@ def _in_vain(row: RuleRow, nothing: bool) -> bool:
 def never_seen(rows: Iterable[RuleRow]) -> list[str]:
     """Labels and metric keys of rules that were called, and never with these: renamed, most likely.
 
+    Labels are told where the timer ran with one that is not listed, or with none that is; else the phases they stand
+    for did not come up in this run.
+
     Args:
         rows: The rules.
     """
@@ -146,12 +153,27 @@ def never_seen(rows: Iterable[RuleRow]) -> list[str]:
     for row in rows:
         if not row.on or row.off or not row.calls or row.seen is None:
             continue
-        found += [f'label {label} ({name_of(row)})' for label in row.labels if label not in row.seen]
+        if row.filtered or not any(label in row.seen for label in row.labels):
+            found += [f'label {label} ({name_of(row)})' for label in row.labels if label not in row.seen]
         for keys in row.keys:
             # Keys that feed one metric are its names in several versions: one of them is enough.
             if not any(key in row.seen for key in keys):
                 found.append(f'metric {" or ".join(keys)} ({name_of(row)})')
     return found
+
+
+def groups_off(totals: Totals) -> list[str]:
+    """The groups that were not selected; those of a framework this run does not use go without saying.
+
+    Args:
+        totals: The run.
+    """
+    used = {_file(row) for row in totals.rules if row.processes or row.calls or row.missing}
+    of_used: set[str] = set()
+    of_others: set[str] = set()
+    for row in totals.rules:
+        (of_used if _file(row) in used or not used else of_others).update(row.group.split(', '))
+    return [group for group in totals.groups_off if group in of_used or group not in of_others]
 
 
 def counted(rows: Iterable[RuleRow], figure: str) -> list[str]:

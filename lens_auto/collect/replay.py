@@ -92,7 +92,7 @@ def _run(key: dict[str, str]) -> Run:
 
 
 def _blank(folder: str, run: Run) -> Totals:
-    return Totals(run_id=run.run_id, trace_id=f'{run.trace_id:032x}', folder=folder, started_ns=run.started_wall_ns)
+    return Totals(run_id=run.run_id, trace_id=run.trace_id.hex(), folder=folder, started_ns=run.started_wall_ns)
 
 
 def _spools(folder: str) -> list[tuple[str, str]]:

@@ -59,19 +59,19 @@ class Run:
         return f'{self.run_id}:{self.attempt}:{self.nonce}'
 
     @property
-    def trace_id(self) -> int:
-        """The run's 128-bit trace id."""
-        return int(digest(self.run_key, 16), 16) or 1
+    def trace_id(self) -> bytes:
+        """The run's trace id, 16 bytes."""
+        return bytes.fromhex(digest(self.run_key, 16))
 
     @property
-    def root_span_id(self) -> int:
-        """Id of the run's `lens.run` span."""
-        return int(digest(self.run_key + '/lens.run', 8), 16) or 1
+    def root_span_id(self) -> bytes:
+        """Id of the run's `lens.run` span, 8 bytes."""
+        return bytes.fromhex(digest(self.run_key + '/lens.run', 8))
 
     @property
     def root(self) -> str:
         """`<trace id>-<span id>` in hex: what LENS_RUN_ROOT carries."""
-        return f'{self.trace_id:032x}-{self.root_span_id:016x}'
+        return f'{self.trace_id.hex()}-{self.root_span_id.hex()}'
 
 
 def digest(text: str, size: int) -> str:

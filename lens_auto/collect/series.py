@@ -106,8 +106,8 @@ class Series:
         labels: Mapping[str, Any] | None,
         at: int,
         since: int,
-        trace_id: int,
-        span_id: int,
+        trace_id: bytes,
+        span_id: bytes,
     ) -> None:
         """Take one point of the journal.
 
@@ -119,8 +119,8 @@ class Series:
             labels: Its labels.
             at: Wall-clock nanoseconds.
             since: When the process began, for sums.
-            trace_id: Trace it was recorded in, 0 for none.
-            span_id: Span it was recorded in, 0 for none.
+            trace_id: Trace it was recorded in, b'' for none.
+            span_id: Span it was recorded in, b'' for none.
         """
         key = (name, instrument, unit)
         text = self._bounded(key, labels)
@@ -243,11 +243,11 @@ def _number(value: float) -> str:
     return '"asDouble":' + encoding.number(float(value))
 
 
-def _exemplar(value: float, at: int, trace_id: int, span_id: int) -> str:
-    return '"exemplars":[{"timeUnixNano":"%d","spanId":"%016x","traceId":"%032x",%s}],' % (
+def _exemplar(value: float, at: int, trace_id: bytes, span_id: bytes) -> str:
+    return '"exemplars":[{"timeUnixNano":"%d","spanId":"%s","traceId":"%s",%s}],' % (
         at,
-        span_id,
-        trace_id,
+        span_id.hex(),
+        trace_id.hex(),
         _number(value),
     )
 

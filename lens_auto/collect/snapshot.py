@@ -8,6 +8,7 @@ from time import monotonic_ns
 from lens_auto.collect.distribution import KEPT, spread
 from lens_auto.collect.ledger import add_stats
 from lens_auto.collect.reasons import switched_off
+from lens_auto.collect.rollcall import counts
 from lens_auto.collect.totals import OpenRow, RuleRow, SpanRow, filled
 
 TYPE_CHECKING = False
@@ -57,6 +58,9 @@ def fill(totals: Totals, intake: Intake, members: Iterable[Member], faults: Mapp
     totals.dropped = {reason: records for reason, records in dropped.items() if records}
     totals.counts = dict(intake.counts)
     totals.processes = list(intake.ledger.processes.values())
+    totals.roll_call = counts(totals.processes)
+    if intake.ledger.reach:
+        totals.roll_call['reach'] = dict(intake.ledger.reach)
     totals.metrics = list(intake.ledger.metrics.values())
     totals.spans = span_rows(intake.tally.settle())
 

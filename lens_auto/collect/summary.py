@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from lens_auto.collect import reasons, store
+from lens_auto.collect import reasons, rollcall, store
 from lens_auto.collect.distribution import quantile
 from lens_auto.collect.figures import number, percent, plural, time, value
 from lens_auto.collect.look import Look
@@ -13,6 +13,7 @@ from lens_auto.collect.look import Look
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from lens_auto.collect.totals import MetricRow, SpanRow, Totals
 
@@ -147,12 +148,12 @@ def _rank(name: str) -> int:
 
 def _nothing(totals: Totals, look: Look) -> list[str]:
     lines = [look.bold('0 spans recorded')]
-    if not totals.processes:
+    if all(row.outcome == rollcall.UNREPORTED for row in totals.processes):
         lines.append(
             '  no Python process of this run loaded the agent (another interpreter, -S, -E or -I, or no Python)'
         )
     for row in totals.processes[:_NAMES]:
-        if row.outcome == 'stood_down':
+        if row.outcome == 'stood_down' and row.role != rollcall.RAY:
             lines.append(f'  {row.command or "process"} {row.pid} stood down: {row.reason or "no reason given"}')
     lines += ['  ' + line for line in _switched_off(totals)]
     lines += ['  ' + line for line in reasons.rules(totals, nothing=True)]
@@ -182,8 +183,9 @@ def _switched_off(totals: Totals) -> list[str]:
 
 def _off(totals: Totals, look: Look) -> list[str]:
     lines: list[str] = []
-    if totals.groups_off:
-        lines.append('span groups not selected: ' + ', '.join(totals.groups_off))
+    groups = reasons.groups_off(totals)
+    if groups:
+        lines.append('span groups not selected: ' + ', '.join(groups))
     if totals.spans:
         limited = reasons.strategy(totals)
         lines += [limited] if limited else []
@@ -224,14 +226,18 @@ def _off(totals: Totals, look: Look) -> list[str]:
 def _end(totals: Totals, look: Look) -> list[str]:
     spans, points = totals.counts.get('spans', 0), totals.counts.get('points', 0)
     recorded = sum(1 for row in totals.processes if row.spans)
-    down = [row for row in totals.processes if row.outcome == 'stood_down']
-    text = f'{plural(spans, "span")} from {recorded} of {plural(len(totals.processes) - len(down), "process")}'
+    took_part = sum(1 for row in totals.processes if rollcall.took_part(row))
+    told = (rollcall.RAY, rollcall.WORKER)  # Ray's helpers are no part of the run; workers have a line of their own
+    down = [row for row in totals.processes if row.outcome == 'stood_down' and row.role not in told]
+    text = f'{plural(spans, "span")} from {recorded} of {plural(took_part, "process")}'
     if down:
         why = list(dict.fromkeys(row.reason or 'no reason given' for row in down))
         text += f' ({len(down)} stood down: {reasons.some(why)})'
     if points:
         text += f', {plural(points, "metric point")}'
     lines = _wrap(text, look.width)
+    for line in _roll_call(totals):
+        lines += _wrap(line, look.width)
     if totals.dropped.get(store.FULL):
         lost = plural(totals.dropped[store.FULL], 'record')
         lines.append(look.bold(f'{lost} lost: {store.FULL}; select fewer span groups, or fewer ranks'))
@@ -243,6 +249,26 @@ def _end(totals: Totals, look: Look) -> list[str]:
     if not totals.complete and not unsent:
         lines.append('the run is not complete: lens-instrument --replay ' + _shown(totals.folder))
     lines.append('folder  ' + _shown(totals.folder))
+    return lines
+
+
+def _roll_call(totals: Totals) -> list[str]:
+    """How many of Ray's workers are instrumented, who of the others never reported, and why."""
+    lines: list[str] = []
+    workers: dict[str, Any] = totals.roll_call.get('workers', {})
+    if workers.get('seen'):
+        text = f'{workers["instrumented"]} of {plural(workers["seen"], "worker")} instrumented'
+        lines.append('; '.join([text, *(f'{item["count"]}: {item["reason"]}' for item in workers['not'][:_NAMES])]))
+    silent: dict[str, int] = {}
+    for row in totals.processes:
+        if row.outcome == rollcall.UNREPORTED and row.role != rollcall.WORKER:
+            silent[row.reason] = silent.get(row.reason, 0) + 1
+    if silent:
+        text = f'{plural(sum(silent.values()), "Python process")} never reported'
+        lines.append('; '.join([text, *(f'{count}: {why}' for why, count in list(silent.items())[:_NAMES])]))
+    reach = totals.roll_call.get('reach')
+    if reach:
+        lines.append(f'workers of the cluster are not instrumented: {reach.get("reason") or "no reason given"}')
     return lines
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    Links = tuple[tuple[int, int, Mapping[str, Any] | None], ...]
+    Links = tuple[tuple[bytes, bytes, Mapping[str, Any] | None], ...]
 else:
     from _collections import OrderedDict  # without the package around it, which takes a millisecond
 
@@ -143,15 +143,15 @@ class Place:
 
     Attributes:
         node: Its name's node.
-        up: Id of the span it is drawn under, 0 for none.
-        step: Id of the step it lies in, 0 for none.
+        up: Id of the span it is drawn under, b'' for none.
+        step: Id of the step it lies in, b'' for none.
         is_step: Whether it is a step itself.
         open: Whether it has not ended.
     """
 
     __slots__ = ('is_step', 'node', 'open', 'step', 'up')
 
-    def __init__(self, node: Node, up: int, step: int, is_step: bool, open: bool = True) -> None:
+    def __init__(self, node: Node, up: bytes, step: bytes, is_step: bool, open: bool = True) -> None:
         self.node = node
         self.up = up
         self.step = step
@@ -162,7 +162,7 @@ class Place:
 class Tally:
     """The tree of names, and what is needed to find a span's place in it."""
 
-    def __init__(self, run_root: int) -> None:
+    def __init__(self, run_root: bytes) -> None:
         """Begin with nothing.
 
         Args:
@@ -173,18 +173,24 @@ class Tally:
         self._nodes = 0
         self._cells = 0
         # By age. Not a dict: finding the first key of one that lost many is linear in the losses.
-        self._places: OrderedDict[int, Place] = OrderedDict()
-        self._strangers: dict[int, Node] = {}  # parents not seen yet
-        self._covers: dict[int, Cover] = {}  # steps in flight
+        self._places: OrderedDict[bytes, Place] = OrderedDict()
+        self._strangers: dict[bytes, Node] = {}  # parents not seen yet
+        self._covers: dict[bytes, Cover] = {}  # steps in flight
 
     def opened(
-        self, span_id: int, parent_id: int, name: str, items: Mapping[str, Any] | None, links: Links | None, start: int
+        self,
+        span_id: bytes,
+        parent_id: bytes,
+        name: str,
+        items: Mapping[str, Any] | None,
+        links: Links | None,
+        start: int,
     ) -> None:
         """Take note of a span that began.
 
         Args:
             span_id: Its id.
-            parent_id: Its parent, 0 for none.
+            parent_id: Its parent, b'' for none.
             name: Its name.
             items: Attributes read so far.
             links: Its links.
@@ -196,8 +202,8 @@ class Tally:
 
     def ended(
         self,
-        span_id: int,
-        parent_id: int,
+        span_id: bytes,
+        parent_id: bytes,
         name: str,
         items: Mapping[str, Any] | None,
         links: Links | None,
@@ -211,7 +217,7 @@ class Tally:
 
         Args:
             span_id: Its id.
-            parent_id: Its parent, 0 for none.
+            parent_id: Its parent, b'' for none.
             name: Its name.
             items: Its attributes.
             links: Its links.
@@ -246,13 +252,13 @@ class Tally:
             above.add(start, start + duration, idle=node.bucket == 'idle', direct=place.up == place.step)
 
     def _place(
-        self, span_id: int, parent_id: int, name: str, items: Mapping[str, Any] | None, links: Links | None
+        self, span_id: bytes, parent_id: bytes, name: str, items: Mapping[str, Any] | None, links: Links | None
     ) -> Place:
-        drawn = parent_id if parent_id != self._run_root else 0
+        drawn = parent_id if parent_id != self._run_root else b''
         linked = False
         if not drawn and links:
             linked, drawn = _enclosing(links)
-        step = 0
+        step = b''
         if not drawn:
             above = self.root
         else:
@@ -275,7 +281,7 @@ class Tally:
             self._join(self.root if stranger.holds(node) else node, stranger)
         return place
 
-    def _stranger(self, span_id: int) -> Node:
+    def _stranger(self, span_id: bytes) -> Node:
         node = self._strangers.get(span_id)
         if node is None:
             if len(self._strangers) >= _MOST_STRANGERS:
@@ -328,7 +334,7 @@ class Tally:
                 )
 
         put(self.root)
-        strangers: list[tuple[int, int]] = []
+        strangers: list[tuple[bytes, int]] = []
         for span_id, stranger in self._strangers.items():
             strangers.append((span_id, len(nodes)))
             put(stranger)
@@ -367,12 +373,12 @@ class Tally:
         self._covers = {span_id: Cover.load(cover) for span_id, cover in plain[3]}
 
 
-def _enclosing(links: Links) -> tuple[bool, int]:
-    """Whether the links are those of a root the recorder started, and the span it was started in (0: none)."""
+def _enclosing(links: Links) -> tuple[bool, bytes]:
+    """Whether the links are those of a root the recorder started, and the span it was started in (b'': none)."""
     ours = False
     for _, span_id, items in links:
         word = items.get('lens.link') if items else None
         if word == 'enclosing':
             return True, span_id
         ours = ours or word == 'run'
-    return ours, 0
+    return ours, b''

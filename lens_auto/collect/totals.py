@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from lens_auto.collect.distribution import KEPT, spread
+from lens_auto.collect.rollcall import counts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,17 +178,21 @@ class Totals(Row):
         complete: Nothing is left to read, and nothing unsent.
         last: No other launcher of the run is still at work.
         groups_off: Span groups that were not selected.
+        named: Rule files that the user named for this run.
         counts: spans, points, logs, truncated, damaged, foreign, overflowed, clock_step_ns, ...
         dropped: Reason -> records lost before they could be stored.
         unsent: spans and points no backend acknowledged; they are in the folder.
         faults: Where the agent failed -> how often.
         notes: What a user should know, one line each.
+        roll_call: `workers` of Ray and other `processes`, each {seen, instrumented, not: [{reason, count}]}; `reach`,
+            {workers, reason}, when the workers of a cluster could not be given our variables.
     """
 
     __slots__ = (
         *('launcher', 'run_id', 'trace_id', 'folder', 'host', 'role', 'creator', 'root_written', 'started_ns'),
         *('ended_ns', 'exit_code', 'signal', 'complete', 'last', 'command', 'settings', 'groups_off', 'spools'),
         *('processes', 'spans', 'metrics', 'rules', 'counts', 'dropped', 'unsent', 'faults', 'open', 'notes'),
+        *('roll_call', 'named'),
     )
 
     def __init__(self, **given: Any) -> None:
@@ -212,6 +217,8 @@ class Totals(Row):
         self.faults: dict[str, int] = {}
         self.open: list[OpenRow] = []
         self.notes: list[str] = []
+        self.roll_call: dict[str, Any] = {}
+        self.named: list[str] = []
         for name, item in given.items():
             setattr(self, name, item)
 
@@ -285,6 +292,8 @@ def merge(parts: list[Totals]) -> Totals:
     whole.groups_off = list(dict.fromkeys(group for part in parts for group in part.groups_off))
     whole.processes = [row for part in parts for row in part.processes]
     whole.open = [row for part in parts for row in part.open]
+    reach = next((part.roll_call['reach'] for part in parts if part.roll_call.get('reach')), None)
+    whole.roll_call = counts(whole.processes) | ({'reach': reach} if reach else {})
     for name in ('counts', 'dropped', 'unsent', 'faults'):
         mine: dict[str, int] = {}
         for part in parts:

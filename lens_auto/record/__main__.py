@@ -11,6 +11,8 @@ from lens_auto.record import reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from lens_auto.record.reader import Record
 
 _KINDS = {
@@ -28,6 +30,8 @@ _KINDS = {
     form.ANCHOR: ('anchor', ('wall', 'time')),
     form.RESOURCE: ('resource', ('time', 'attributes')),
     form.REPORT: ('report', ('time', 'what', 'fields')),
+    form.CALLED: ('called', ('time', 'task', 'trace', 'span', 'what')),
+    form.TASK: ('task', ('time', 'span', 'task', 'attempt')),
 }
 
 
@@ -40,14 +44,17 @@ def show(record: Record) -> str:
     kind, fields = _KINDS.get(record[0], ('unknown', ()))
     parts = [f'{kind:<8}']
     for field, value in zip(fields, record[1:], strict=False):
-        if value is None or (field in ('parent', 'trace', 'span') and not value):
+        if value is None or value == b'':
             continue
-        if field in ('span', 'parent') and type(value) is int:
-            value = f'{value:016x}'
-        elif field == 'trace' and type(value) is int:
-            value = f'{value:032x}'
-        parts.append(f'{field}={value!r}' if isinstance(value, (str, dict, tuple)) else f'{field}={value}')
+        if field == 'links':
+            value = tuple((_hex(trace), _hex(span), items) for trace, span, items in value)
+        plain = not isinstance(value, (str, dict, tuple))
+        parts.append(f'{field}={_hex(value)}' if plain else f'{field}={value!r}')
     return ' '.join(parts)
+
+
+def _hex(value: Any) -> Any:
+    return value.hex() if type(value) is bytes else value
 
 
 def main(arguments: list[str]) -> int:

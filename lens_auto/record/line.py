@@ -29,9 +29,9 @@ def moment(ns: int) -> str:
 
 
 def span_line(
-    span_id: int,
-    trace_id: int,
-    parent_id: int,
+    span_id: bytes,
+    trace_id: bytes,
+    parent_id: bytes,
     name: str,
     start: int,
     end: int,
@@ -44,7 +44,7 @@ def span_line(
     Args:
         span_id: Its id.
         trace_id: Its trace.
-        parent_id: Its parent, 0 for none.
+        parent_id: Its parent, b'' for none.
         name: Its name.
         start: Wall-clock nanoseconds.
         end: Wall-clock nanoseconds.
@@ -54,9 +54,9 @@ def span_line(
     """
     return _dump(
         {
-            'trace_id': f'{trace_id:032x}',
-            'span_id': f'{span_id:016x}',
-            'parent_id': f'{parent_id:016x}' if parent_id else None,
+            'trace_id': trace_id[:16].hex(),
+            'span_id': span_id.hex(),
+            'parent_id': parent_id.hex() if parent_id else None,
             'name': name,
             'start_time': moment(start),
             'end_time': moment(end),

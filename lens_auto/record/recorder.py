@@ -9,9 +9,9 @@ from time import monotonic_ns
 
 from lens_auto.record import console, process, resource, rollcall
 from lens_auto.record.format import ENDED, OPENED, POINT, REPORT, RESOURCE, STATUS_ERROR, STATUS_UNSET
-from lens_auto.record.ids import GOLDEN, MASK, root_trace, spans
+from lens_auto.record.ids import Spans, root_trace
 from lens_auto.record.journal import Journal
-from lens_auto.record.span import ENDED_ALREADY, Span, current
+from lens_auto.record.span import ENDED_ALREADY, Rare, Span, current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,33 +37,52 @@ class Recorder:
         run_root: Span id of the run's `lens.run` span.
         epoch: Counts forks between the launcher's child and this process.
         printer: Given every finished span and point as well, when this process prints them itself.
+        task: Given every span that starts with nothing current, once it has its id: in a worker of Ray it stores which
+            task that is (a TASK record) and marks the span's trace with it.
     """
 
-    __slots__ = ('_id', '_tell', '_tell_at', '_tell_every', 'epoch', 'journal', 'printer', 'run_root', 'run_trace')
+    __slots__ = (
+        '_ids',
+        '_next_id',
+        '_tell',
+        '_tell_at',
+        '_tell_every',
+        'epoch',
+        'journal',
+        'printer',
+        'run_root',
+        'run_trace',
+        'task',
+    )
 
-    def __init__(self, journal: Journal, run_trace: int, run_root: int):
+    def __init__(self, journal: Journal, run_trace: bytes, run_root: bytes):
         """See the class.
 
         Args:
             journal: The process's journal.
-            run_trace: 128-bit trace id of the run; 0 when unknown (each contextless span is then a root).
-            run_root: 64-bit id of the run's root span.
+            run_trace: Trace id of the run, 16 bytes; b'' when unknown (each contextless span is then a root).
+            run_root: Id of the run's root span, 8 bytes.
         """
         self.journal = journal
         self.run_trace = run_trace
         self.run_root = run_root
         self.epoch = 0
         self.printer: Callable[[Record], None] | None = None
+        self.task: Callable[[Span], None] | None = None
         self._tell: Callable[[], None] | None = None
         self._tell_at = 0
         self._tell_every = 0
-        self._id = spans().__next__
+        self._number()
         os.register_at_fork(before=journal.hold, after_in_parent=journal.go_on, after_in_child=self._forked)
 
     def _forked(self) -> None:
         self.epoch += 1
         self.journal.forget()
-        self._id = spans().__next__
+        self._number()
+
+    def _number(self) -> None:
+        self._ids = Spans()
+        self._next_id = self._ids.next
 
     def on_close(self, tell: Callable[[], None], every: int) -> None:
         """Have something called now and then, when a span ends: there is no thread here to do it.
@@ -98,6 +117,7 @@ class Recorder:
         root: bool,
         announce: bool,
         attach: bool,
+        subject: int = NOBODY,
     ) -> Span:
         """Start a span; stored at once when it announces, so that a killed process shows what it was in.
 
@@ -110,38 +130,51 @@ class Recorder:
             root: Start a trace of its own, linked to the run's root and to the enclosing span.
             announce: Store an opening record (0.7 us); high-volume rules leave it out.
             attach: Make it current.
+            subject: See `Span`.
         """
         span = Span()
         span.epoch = self.epoch  # before its id: if a signal handler forks now, the child shall not end this span
-        span.span_id = span_id = self._id() & MASK or 1
+        span.span_id = span_id = self._next_id()
         span.site = site
         span.name = name
-        span.attributes = attributes
         span.up = up
-        span.links = None
-        if root:
-            span.trace_id = root_trace(self.run_trace, span_id)
-            span.parent_id = 0
-            span.nest = 1 if up is None else up.nest + 1
-            span.links = self._root_links(up)
-        elif up is None:
-            span.trace_id = self.run_trace or root_trace(0, span_id)
-            span.parent_id = self.run_root
-            span.nest = 1
-        else:
-            span.trace_id = up.trace_id
-            span.parent_id = up.span_id
+        span.subject = subject
+        span.rare = None
+        links = None
+        if up is not None and not root:
+            span.trace_id = trace_id = up.trace_id
+            span.parent_id = parent_id = up.span_id
             span.nest = up.nest + 1
-        span.events = span.shut = span.late = span.pending = span.outer = None
-        span.raised = 0
-        span.subject = NOBODY
-        span.inside = None
+        elif root:
+            span.trace_id = trace_id = root_trace(self.run_trace, span_id)
+            span.parent_id = parent_id = b''
+            span.nest = 1 if up is None else up.nest + 1
+            span.links = links = self._root_links(up)
+        else:
+            span.trace_id = self.run_trace or root_trace(b'', span_id)
+            span.parent_id = parent_id = self.run_root
+            span.nest = 1
+            if self.task is not None:
+                self.task(span)
+            trace_id = span.trace_id
+        if not attach:
+            span.inside = None
         span.start = start = monotonic_ns()
         if announce:
-            self.journal.put((OPENED, span_id, span.trace_id, span.parent_id, start, name, key, attributes, span.links))
+            self.journal.put((OPENED, span_id, trace_id, parent_id, start, name, key, attributes, links))
+            span.attributes = None
+            if self.printer is not None:
+                self._remember(span, attributes)
+        else:
+            span.attributes = attributes
         if attach:
             _make_current(span)
         return span
+
+    def _remember(self, span: Span, attributes: Attributes | None) -> None:
+        if span.rare is None:
+            span.rare = Rare()
+        span.rare.told = attributes
 
     def announce(self, span: Span, key: str) -> None:
         """Store the opening record of a span that was opened without one.
@@ -150,6 +183,7 @@ class Recorder:
             span: The span.
             key: Rule key.
         """
+        attributes = span.attributes
         self.journal.put(
             (
                 OPENED,
@@ -159,10 +193,13 @@ class Recorder:
                 span.start,
                 span.name,
                 key,
-                span.attributes,
+                attributes,
                 span.links,
             )
         )
+        span.attributes = None
+        if self.printer is not None:
+            self._remember(span, attributes)
 
     def newest(self, span: Span) -> bool:
         """True when no span of this process was opened after this one.
@@ -170,9 +207,7 @@ class Recorder:
         Args:
             span: A span.
         """
-        # What the counter gives next, without taking it: repr, as pickling a count warns from 3.12 on.
-        following = int(repr(self._id.__self__)[len('count(') :].partition(',')[0])
-        return (following - GOLDEN) & MASK == span.span_id
+        return self._ids.last() == span.span_id
 
     def _root_links(self, up: Span | None) -> tuple[Link, ...]:
         run: Link = (self.run_trace, self.run_root, {'lens.link': 'run'})
@@ -189,16 +224,19 @@ class Recorder:
             key: Rule key.
             status: One of `format.STATUS_*`.
         """
-        if span.shut is not None:
+        rare = span.rare
+        if rare is not None and rare.shut is not None:
             # The last that was shut first: two rules on one function have their code one inside the other.
-            for reopen in reversed(span.shut):
+            for reopen in reversed(rare.shut):
                 reopen()
         if span.epoch != self.epoch:
             return  # opened before a fork, so its end is the parent's to tell; or ended already
-        if span.pending is not None:
-            for inner in span.pending:
+        links = events = None
+        if rare is not None:
+            for inner in rare.pending or ():
                 self._orphan(inner, end)
-        events = span.events
+            links = rare.links
+            events = None if rare.events is None else tuple(rare.events)
         record = (
             ENDED,
             span.span_id,
@@ -210,12 +248,13 @@ class Recorder:
             key,
             status,
             span.attributes,
-            span.links,
-            None if events is None else tuple(events),
+            links,
+            events,
         )
         self.journal.put(record, span)
         if self.printer is not None:
-            self.printer(record)
+            told = None if rare is None else rare.told
+            self.printer((*record[:9], {**(told or {}), **(span.attributes or {})}, *record[10:]))
         if end > self._tell_at and self._tell is not None:
             self._tell_at = end + self._tell_every
             self._tell()
@@ -261,7 +300,7 @@ class Recorder:
             attributes: Its labels, or None.
         """
         up = _current()
-        trace_id, span_id = (0, 0) if up is None else (up.trace_id, up.span_id)
+        trace_id, span_id = (b'', b'') if up is None else (up.trace_id, up.span_id)
         record = (POINT, monotonic_ns(), name, instrument, unit, value, attributes, site.key, trace_id, span_id)
         self.journal.put(record)
         if self.printer is not None:
@@ -337,7 +376,7 @@ def start(environ: dict[str, str]) -> Recorder:
     journal = Journal(environ['LENS_SPOOL'], lambda: resource.describe(os.environ))
     journal.flags['pidns'] = process.namespace()
     atexit.register(_last_word, journal, environ['LENS_SPOOL'])
-    recorder = Recorder(journal, int(trace, 16), int(root, 16))
+    recorder = Recorder(journal, bytes.fromhex(trace), bytes.fromhex(root))
     if console.prints_here(environ):
         journal.flags['prints'] = True
         names = {'service.name': environ.get('LENS_SERVICE_NAME', ''), 'nemo.run.id': environ.get('LENS_RUN_ID', '')}

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import sys
 
+from lens_auto.record import ranks
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,11 +17,13 @@ _RANKS = (('RANK', 'dl.rank'), ('WORLD_SIZE', 'dl.world_size'), ('LOCAL_RANK', '
 
 
 def role(environ: Mapping[str, str]) -> str:
-    """'driver' (the launcher's child, alone), 'rank' (torchrun, srun), or 'process'.
+    """'driver' (the launcher's child, alone), 'rank' (torchrun, srun), 'worker' (of Ray), or 'process'.
 
     Args:
         environ: The process's own environment.
     """
+    if ranks.in_ray_worker():
+        return 'worker'
     if environ.get('WORLD_SIZE', '1') not in ('', '1'):
         return 'rank'
     return 'driver' if environ.get('LENS_LAUNCHER_PID') == str(os.getppid()) else 'process'
@@ -42,8 +46,9 @@ def describe(environ: Mapping[str, str]) -> dict[str, str | int | float | bool]:
         'process.command': os.path.basename(arguments[0])[:256] or 'python',
         'lens.role': role(environ),
     }
+    own = ranks.own(environ)
     for name, attribute in _RANKS:
-        value = environ.get(name, '')
+        value = own.get(name, '')
         if value.isdigit():
             found[attribute] = int(value)
     return found

@@ -18,12 +18,12 @@ Record = tuple[Any, ...]
 class Span:
     """A span as journalled; `ended` is False when only its opening record is there."""
 
-    id: int
-    trace: int
-    parent: int
+    id: bytes
+    trace: bytes
+    parent: bytes
     name: str
     attributes: dict[str, Any]
-    links: list[tuple[int, int, dict[str, Any]]]
+    links: list[tuple[bytes, bytes, dict[str, Any]]]
     start: int
     ended: bool = False
     duration: int = 0
@@ -44,15 +44,18 @@ class Journal:
     @property
     def spans(self) -> list[Span]:
         """Spans in the order they started; one without an opening record (laps) counts from its end."""
-        found: dict[int, Span] = {}
+        found: dict[bytes, Span] = {}
         for record in self.records:
             if record[0] == form.OPENED:
                 _, span, trace, parent, start, name, _, attributes, links = record
                 found[span] = Span(span, trace, parent, name, dict(attributes or {}), list(links or ()), start)
             elif record[0] == form.ENDED:
                 _, span, trace, parent, start, duration, name, _, status, attributes, links, events = record
+                # What the opening record told is not told again.
+                told = found[span].attributes if span in found else {}
+                attributes = {**told, **(attributes or {})}
                 found[span] = Span(
-                    span, trace, parent, name, dict(attributes or {}), list(links or ()), start, True, duration, status
+                    span, trace, parent, name, attributes, list(links or ()), start, True, duration, status
                 )
                 found[span].events = [(name, dict(values or {})) for _, name, values in events or ()]
         return sorted(found.values(), key=lambda span: span.start)
@@ -84,10 +87,10 @@ class Journal:
         """Spans as an indented tree: name, `!` for an error, `...` when it never ended, and the attributes `shown`."""
         spans = self.spans
         ids = {span.id for span in spans}
-        return '\n'.join(self._lines(0, spans, ids, 0, shown))
+        return '\n'.join(self._lines(b'', spans, ids, 0, shown))
 
     def _lines(
-        self, parent: int, spans: list[Span], ids: set[int], depth: int, shown: tuple[str, ...]
+        self, parent: bytes, spans: list[Span], ids: set[bytes], depth: int, shown: tuple[str, ...]
     ) -> Iterator[str]:
         for span in spans:
             if span.parent == parent or (depth == 0 and span.parent not in ids):

@@ -17,9 +17,24 @@ from lens_auto.collect.folder import RunFolder, open_run
 from lens_auto.collect.run import Run
 from lens_auto.collect.spool import choose
 from lens_auto.record import process
+from lens_auto.record.format import FORMAT
 
 MS = 1_000_000
 SECOND = 1_000_000_000
+
+
+def span_of(number: int | bytes) -> bytes:
+    """A span id: bytes as they are, a number as eight of them, 0 as none."""
+    return number if isinstance(number, bytes) else number.to_bytes(8, 'big') if number else b''
+
+
+def trace_of(number: int | bytes) -> bytes:
+    """A trace id, likewise."""
+    return number if isinstance(number, bytes) else number.to_bytes(16, 'big') if number else b''
+
+
+def links_of(links: Any) -> Any:
+    return links and tuple((trace_of(trace), span_of(span), items) for trace, span, items in links)
 
 
 class Journal:
@@ -65,7 +80,7 @@ class Journal:
         with open(self.path, 'wb') as file:
             file.truncate(size)
         self.end = 0
-        self.put((0, 1, self.told, self.wall, self.mono, self.boot, self.pid, self.start, self.number, self.flags))
+        self.put((0, FORMAT, self.told, self.wall, self.mono, self.boot, self.pid, self.start, self.number, self.flags))
 
     def put(self, record: tuple[Any, ...]) -> None:
         """Payload first, length after it, as the recorder stores them."""
@@ -80,22 +95,23 @@ class Journal:
 
     def open(
         self,
-        span_id: int,
+        span_id: int | bytes,
         name: str,
-        parent: int = 0,
-        trace: int = 7,
+        parent: int | bytes = 0,
+        trace: int | bytes = 7,
         items: dict[str, Any] | None = None,
         links: Any = None,
     ) -> None:
-        self.put((1, span_id, trace, parent, self.now, name, 'rule', items, links))
+        ids = (span_of(span_id), trace_of(trace), span_of(parent))
+        self.put((1, *ids, self.now, name, 'rule', items, links_of(links)))
 
     def end_span(
         self,
-        span_id: int,
+        span_id: int | bytes,
         name: str,
         duration: int = MS,
-        parent: int = 0,
-        trace: int = 7,
+        parent: int | bytes = 0,
+        trace: int | bytes = 7,
         status: int = 0,
         items: dict[str, Any] | None = None,
         links: Any = None,
@@ -104,7 +120,16 @@ class Journal:
     ) -> None:
         """A span that began `duration` before now."""
         begin = self.now - duration if start is None else start
-        self.put((2, span_id, trace, parent, begin, duration, name, 'rule', status, items, links, events))
+        ids = (span_of(span_id), trace_of(trace), span_of(parent))
+        self.put((2, *ids, begin, duration, name, 'rule', status, items, links_of(links), events))
+
+    def called(self, task: bytes, span: int, trace: int | bytes = 7) -> None:
+        """A Ray task was submitted while a span was current."""
+        self.put((8, self.now, task, trace_of(trace), span_of(span), 'Worker.run'))
+
+    def task(self, span: int, task: bytes, attempt: int = 0) -> None:
+        """A span is the first of a Ray task."""
+        self.put((9, self.now, span_of(span), task, attempt))
 
     def point(
         self,
@@ -113,9 +138,9 @@ class Journal:
         instrument: str = 'gauge',
         unit: str = '',
         labels: dict[str, Any] | None = None,
-        span: tuple[int, int] = (0, 0),
+        span: tuple[int | bytes, int | bytes] = (0, 0),
     ) -> None:
-        self.put((3, self.now, name, instrument, unit, value, labels, 'rule', *span))
+        self.put((3, self.now, name, instrument, unit, value, labels, 'rule', trace_of(span[0]), span_of(span[1])))
 
     def report(self, what: str, **fields: Any) -> None:
         self.put((7, self.now, what, fields))
@@ -201,4 +226,4 @@ def dead_pid() -> int:
 
 
 def root_of(run: Run) -> str:
-    return f'{run.root_span_id:016x}'
+    return run.root_span_id.hex()

@@ -11,6 +11,8 @@ from lens_auto.collect.run import Run
 from lens_auto.collect.snapshot import fill
 from lens_auto.collect.tail import Tail
 from lens_auto.collect.totals import Totals
+from lens_auto.record.format import FORMAT
+from tests.unit.collect.journals import links_of, span_of, trace_of
 
 MS = 1_000_000
 
@@ -31,24 +33,27 @@ class Story:
         told: dict[str, Any] = {'lens.role': 'driver' if rank is None else 'rank'}
         if rank is not None:
             told['dl.rank'] = rank
-        self.intake.take(member, (0, 1, told, 0, 0, 'boot', number, 1, 0, {}))
+        self.intake.take(member, (0, FORMAT, told, 0, 0, 'boot', number, 1, 0, {}))
         self.members.append(member)
         return member
 
-    def open(self, member: Member, name: str, parent: int, group: str = '', links: Any = None) -> int:
+    def open(self, member: Member, name: str, parent: int | bytes, group: str = '', links: Any = None) -> int:
         self.next += 1
         items = {'lens.group': group} if group else None
-        self.intake.take(member, (1, self.next, 7, parent, self.at, name, 'r', items, links))
+        record = (1, span_of(self.next), trace_of(7), span_of(parent), self.at, name, 'r', items, links_of(links))
+        self.intake.take(member, record)
         return self.next
 
     def end(
-        self, member: Member, number: int, name: str, parent: int, start: int, links: Any = None, **more: Any
+        self, member: Member, number: int, name: str, parent: int | bytes, start: int, links: Any = None, **more: Any
     ) -> None:
         items = more.get('items')
-        record = (2, number, 7, parent, start, self.at - start, name, 'r', more.get('status', 0), items, links, None)
+        ids = (span_of(number), trace_of(7), span_of(parent))
+        status = more.get('status', 0)
+        record = (2, *ids, start, self.at - start, name, 'r', status, items, links_of(links), None)
         self.intake.take(member, record)
 
-    def span(self, member: Member, name: str, parent: int, milliseconds: float, **more: Any) -> None:
+    def span(self, member: Member, name: str, parent: int | bytes, milliseconds: float, **more: Any) -> None:
         number, start = self.open(member, name, parent), self.at
         self.at += int(milliseconds * MS)
         self.end(member, number, name, parent, start, **more)
@@ -77,9 +82,9 @@ def grpo(steps: int = 3) -> Story:
         story.span(driver, 'rl.wait', number, 200, items={'rl.bucket': 'idle'})
         story.span(driver, 'rl.policy_update', number, 600)
         story.at += 50 * MS
-        point = (3, story.at, 'rl.reward.mean', 'gauge', '', 0.1 + 0.3 * step, None, 'r', 0, 0)
+        point = (3, story.at, 'rl.reward.mean', 'gauge', '', 0.1 + 0.3 * step, None, 'r', b'', b'')
         story.intake.take(driver, point)
-        story.intake.take(driver, (3, story.at, 'rl.tokens', 'counter', '{token}', 4096, None, 'r', 0, 0))
+        story.intake.take(driver, (3, story.at, 'rl.tokens', 'counter', '{token}', 4096, None, 'r', b'', b''))
         story.end(driver, number, 'rl.grpo.step', 0, start, links, items={'lens.group': 'step'})
     story.end(driver, job, 'rl.grpo.job', root, begun)
     return story

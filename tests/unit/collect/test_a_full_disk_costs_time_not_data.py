@@ -11,6 +11,7 @@ import pytest
 
 from lens_auto.collect import checkpoint, collector, runfile, store
 from lens_auto.collect.replay import replay
+from lens_auto.record.format import FORMAT
 from tests.unit.collect.journals import MS, Lab, spans
 
 
@@ -108,7 +109,7 @@ def test_a_torn_tail_is_the_end_and_foreign_journals_are_left_alone(lab: Lab) ->
         file.seek(journal.end)
         file.write((500).to_bytes(4, 'little') + b'\xff' * 500)
     foreign = lab.journal()
-    foreign.put((0, 2, {}, 0, 0, foreign.boot, foreign.pid, 1, 0, {}))
+    foreign.put((0, FORMAT + 1, {}, 0, 0, foreign.boot, foreign.pid, 1, 0, {}))
     foreign.end_span(2, 'rl.step')
     reader = lab.collector()
     reader.start()

@@ -71,7 +71,7 @@ WORK = """
 import sys, time
 sys.path.insert(0, {repository!r})
 from lens_auto.record.recorder import start
-recorder = start(dict(LENS_SPOOL={spool!r}, LENS_RUN_ROOT='1-1'))
+recorder = start(dict(LENS_SPOOL={spool!r}, LENS_RUN_ROOT=f'{{1:032x}}-{{1:016x}}'))
 class Site: key = 'rule'
 for name in ('first', 'second'):
     span = recorder.open(Site, name, 'rule', None, False, True, True)

@@ -44,7 +44,7 @@ def test_sums_are_deltas_when_the_environment_asks(tmp_path: Path) -> None:
 def test_labels_beyond_the_limit_share_one_overflowing_set(instrument: str) -> None:
     series = Series()
     for number in range(MOST_LABEL_SETS + 5):
-        series.add('m', instrument, '', 1, {'user': number}, 2, 1, 0, 0)
+        series.add('m', instrument, '', 1, {'user': number}, 2, 1, b'', b'')
     (text,), points = series.flush()
     assert series.overflowed == 5
     assert points == MOST_LABEL_SETS + (5 if instrument == 'gauge' else 1)
@@ -54,12 +54,12 @@ def test_labels_beyond_the_limit_share_one_overflowing_set(instrument: str) -> N
 def test_a_value_that_is_no_number_does_not_spoil_a_sum() -> None:
     series = Series()
     for value in (1.0, float('nan'), 2.0):
-        series.add('loss', 'counter', '', value, None, 2, 1, 0, 0)
+        series.add('loss', 'counter', '', value, None, 2, 1, b'', b'')
     assert '"asDouble":3.0' in series.flush()[0][0]
 
 
 def test_nothing_new_means_nothing_sent() -> None:
     series = Series()
-    series.add('m', 'counter', '', 1, None, 2, 1, 0, 0)
+    series.add('m', 'counter', '', 1, None, 2, 1, b'', b'')
     assert series.flush()[1] == 1
     assert series.flush() == ([], 0)

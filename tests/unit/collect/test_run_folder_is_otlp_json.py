@@ -21,7 +21,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
-from tests.unit.collect.journals import MS, Lab
+from tests.unit.collect.journals import MS, Lab, span_of, trace_of
 
 # The newest release there is; it pins an SDK of its own, so it gets a venv of its own, made once a machine.
 ORACLE = 'opentelemetry-exporter-otlp-json-file==0.66b1'
@@ -59,7 +59,7 @@ def recorded(lab: Lab) -> Lab:
     first.point('rl.tokens', 4, 'counter', '{token}')
     first.point('rl.latency', 0.3, 'histogram', 's')
     first.point('rl.latency', 70.0, 'histogram', 's')
-    first.put((4, first.now, 17, 'it went wrong', {'exception.type': 'ValueError'}, 2**127 + 5, 2))
+    first.put((4, first.now, 17, 'it went wrong', {'exception.type': 'ValueError'}, trace_of(2**127 + 5), span_of(2)))
     lab.journal(told={'dl.rank': 1}).end_span(3, 'rollout', parent=1, trace=2**127 + 5)
     collector = lab.collector()
     collector.start()

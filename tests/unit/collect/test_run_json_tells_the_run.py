@@ -58,7 +58,7 @@ def test_command_settings_processes_rules_and_losses(lab: Lab) -> None:
     assert plain(resource['attributes'])['service.name'] == 'trainer'  # a span that ended before the change
     assert (told['exit_code'], told['signal'], told['complete']) == (3, None, True)
     assert told['started'] < told['ended']
-    assert told['run_id'] == lab.run.run_id and told['trace_id'] == f'{lab.run.trace_id:032x}'
+    assert told['run_id'] == lab.run.run_id and told['trace_id'] == lab.run.trace_id.hex()
     processes = {row['pid']: row for row in told['processes']}
     assert (processes[journal.pid]['rank'], processes[journal.pid]['spans']) == (1, 1)
     assert (processes[77]['outcome'], processes[77]['reason']) == ('stood_down', 'unsupported Python')

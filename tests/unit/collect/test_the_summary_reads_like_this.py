@@ -166,7 +166,7 @@ def test_of_many_metrics_those_people_look_for_come_first() -> None:
     names = [f'time/{number}' for number in range(6)]
     names += ['score_of_losses', 'kl', 'val.accuracy', 'train/loss', 'closs', 'rl.reward.mean', 'policy_entropy']
     for name in names:
-        story.intake.take(driver, (3, story.at, name, 'gauge', 's', 1, None, 'r', 0, 0))
+        story.intake.take(driver, (3, story.at, name, 'gauge', 's', 1, None, 'r', b'', b''))
     section = render(story.totals(), PLAIN).partition('metrics   ')[2].partition('\n\n')[0]
     assert [line.split()[0] for line in section.splitlines()] == [
         *('rl.reward.mean', 'train/loss', 'val.accuracy', 'kl', 'policy_entropy', 'score_of_losses'),

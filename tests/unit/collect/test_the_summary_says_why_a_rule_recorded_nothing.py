@@ -107,9 +107,9 @@ def test_a_strategy_that_leaves_ranks_out_is_the_reason(
     assert 'no process imported' not in text
     every, _ = shown(ranks({0, 1, 2, 3}), **settings)
     assert 'records' not in every  # nobody was left out
-    assert 'matched nothing (no process imported trainer)' in every
+    assert 'no process imported' not in every  # the file matched: its other modules are for another mode
     none, _ = shown(ranks(recording), export_strategy='all_ranks')
-    assert 'export_strategy' not in none and 'no process imported trainer' in none
+    assert 'export_strategy' not in none and ('no process imported trainer' in none) is (not recording)
 
 
 def test_a_rule_that_was_called_in_vain_is_not_called_uncalled() -> None:
@@ -148,7 +148,7 @@ def test_labels_and_metric_keys_that_never_occurred_are_told() -> None:
     story = told(recorded=True)
     other = story.member()
     for member in (story.members[0], other):
-        story.report(member, 'stats', timer=[4, 4, 0, 9, 0, 0, 0], log=[2, 2, 0, 0, 0, 0, 0])
+        story.report(member, 'stats', timer=[5, 4, 0, 9, 0, 0, 1], log=[2, 2, 0, 0, 0, 0, 0])
     story.report(story.members[0], 'seen', timer=('rollout',), log=('train/loss',))
     text, totals = shown(story)
     assert 'never seen: label renamed (Timer.time), metric reward or rewards (Logger.log)\n' in text
@@ -159,11 +159,61 @@ def test_labels_and_metric_keys_that_never_occurred_are_told() -> None:
     assert 'never seen' not in shown(story)[0]
 
 
+def test_a_label_of_a_phase_that_did_not_come_up_is_no_news() -> None:
+    story = told(recorded=True)
+    story.report(story.members[0], 'stats', timer=[4, 4, 0, 9, 0, 0, 0])
+    story.report(story.members[0], 'seen', timer=('rollout',))
+    assert 'never seen' not in shown(story)[0]  # the timer ran with no label but those it lists
+    story.report(story.members[0], 'stats', timer=[5, 4, 0, 9, 0, 0, 1])
+    assert 'never seen: label renamed (Timer.time)\n' in shown(story)[0]
+
+
+def modes() -> Story:
+    """A run that used one of two rules of a file, and nothing of a built-in one and of another the user named."""
+    story = Story()
+    story.intake.ledger.know_rules(
+        [
+            {**RULES[0], 'targets': ['tiny.trainer:fit']},
+            {'key': 'actor', 'name': 'rl.actor', 'where': 'lens.yaml:9', 'targets': ['tiny.actors:Worker.run']},
+            {'key': 'ray', 'name': 'ray.get', 'group': 'remote', 'where': 'ray.yaml:3', 'targets': ['ray:get']},
+            {'key': 'mine', 'name': 'my.span', 'group': 'mine', 'where': 'mine.yaml:3', 'targets': ['my:f']},
+        ]
+    )
+    driver = story.member()
+    story.report(driver, 'patched', key='step', target='t', state='on')
+    story.span(driver, 'rl.step', story.run.root_span_id, 10)
+    return story
+
+
+def test_what_a_file_has_for_another_mode_of_the_program_is_no_news() -> None:
+    story = modes()
+    totals = story.totals(groups_off=['remote'])
+    assert '\noff ' not in render(totals, PLAIN)
+    assert row(totals, 'actor').processes == 0
+    totals = story.totals(groups_off=['remote', 'step'], named=['lens.yaml', 'mine.yaml'])
+    assert 'off       span groups not selected: step\n' in render(totals, PLAIN)
+    assert 'mine.yaml (1 rule): no process imported my\n' in render(totals, PLAIN)
+
+
+def test_a_module_that_is_not_there_is_told_as_missing() -> None:
+    story = modes()
+    asked: list[str] = []
+
+    def absent(module: str) -> str:
+        asked.append(module)
+        return 'tiny has no module actors'
+
+    story.intake.ledger.look_for_modules(absent)
+    text, totals = shown(story)
+    assert 'matched nothing (tiny has no module actors): rl.actor\n' in text
+    assert (asked, row(totals, 'actor').missing) == (['tiny.actors'], {'tiny has no module actors': 1})
+
+
 def test_what_never_occurred_is_the_union_over_launchers() -> None:
     parts: list[Totals] = []
     for label in ('rollout', 'renamed'):
         story = told(recorded=True)
-        story.report(story.members[0], 'stats', timer=[4, 4, 0, 9, 0, 0, 0])
+        story.report(story.members[0], 'stats', timer=[5, 4, 0, 9, 0, 0, 1])
         story.report(story.members[0], 'seen', timer=(label,))
         parts.append(story.totals(launcher=label))
     assert 'never seen: label renamed (Timer.time)' in render(merge(parts[:1]), PLAIN)

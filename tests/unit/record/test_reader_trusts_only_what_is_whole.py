@@ -102,9 +102,10 @@ def test_a_file_of_another_user_is_refused(segment: Path) -> None:
         read(str(segment))
 
 
-def test_another_format_is_refused_by_number(segment: Path) -> None:
-    segment.write_bytes(frame((HEADER, FORMAT + 1, {}, 'of another shape')))
-    with pytest.raises(ForeignSegment, match=f'journal format {FORMAT + 1}, this reader knows {FORMAT}'):
+@pytest.mark.parametrize('other', [1, FORMAT + 1])
+def test_another_format_is_refused_by_number(other: int, segment: Path) -> None:
+    segment.write_bytes(frame((HEADER, other, {}, 'of another shape')))
+    with pytest.raises(ForeignSegment, match=f'journal format {other}, this reader knows {FORMAT}'):
         read(str(segment))
 
 
@@ -149,7 +150,7 @@ def test_printed_for_people_a_file_and_a_folder_are_alike(segment: Path) -> None
     assert file.stdout == folder.stdout and file.returncode == folder.returncode == 0
     lines = file.stdout.splitlines()
     assert lines[0] == f'# {segment}'
-    assert lines[1].startswith("header   format=1 resource={'process.command': 'test'}")
+    assert lines[1].startswith("header   format=2 resource={'process.command': 'test'}")
     assert lines[-1] == f'resource time=19 attributes={ {"n": 19, "text": "x" * 19} }'
 
 
