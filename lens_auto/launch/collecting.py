@@ -13,7 +13,7 @@ import sys
 
 from lens_auto.collect.collector import Collector
 from lens_auto.collect.look import look_of
-from lens_auto.launch import plan
+from lens_auto.launch import absent, plan
 from lens_auto.launch.environment import working_directory
 from lens_auto.launch.output import write
 
@@ -60,6 +60,12 @@ def facts(prepared: Prepared) -> dict[str, Any]:
     compiled = prepared.decided.compiled
     shown = plan.rules_of(compiled, resolved)
 
+    places: list[str] = []
+
+    def lacking(module: str) -> str:
+        places[:] = places or absent.folders(prepared.command)
+        return absent.absent(module, places)
+
     def select(spec: str) -> tuple[list[dict[str, Any]], list[str]]:
         chosen = plan.rules_with(compiled, spec)
         return chosen.rules, chosen.groups_off
@@ -69,8 +75,10 @@ def facts(prepared: Prepared) -> dict[str, Any]:
         'settings': {name: [value, str(resolved.source(name))] for name, value in resolved.values.items()},
         'rules': shown.rules,
         'groups_off': shown.groups_off,
+        'named': [path for path, _, _, origin in compiled.files if origin in plan.NAMED],
         'notes': prepared.notes,
         'select': select,
+        'absent': lacking,
     }
 
 
@@ -104,21 +112,23 @@ def doubts(totals: Totals, compiled: Compiled) -> list[str]:
     """Rules that matched nothing or in part, attributes that could not be read, and faults of ours.
 
     Of the rules that are on, those count that the user named, and those of a file of which another rule matched: most
-    built-in files are for frameworks that this run does not use.
+    built-in files are for frameworks that this run does not use. A module that was not imported counts only where all
+    of a file the user named matched nothing: else it is for another mode of the program.
 
     Args:
         totals: What the run came to.
         compiled: The plan.
     """
-    active = {path for path, _, _, origin in compiled.files if origin in plan.NAMED}
-    active |= {_file(rule) for rule in totals.rules if rule.processes}
+    named = {path for path, _, _, origin in compiled.files if origin in plan.NAMED}
+    matched = {_file(rule) for rule in totals.rules if rule.processes}
     found: list[str] = []
     others = dict(totals.faults)  # those of no rule, once those of the rules are taken off
     for rule in totals.rules:
         said = f'rule {rule.name or rule.key} ({rule.where})'
-        if rule.on and not rule.off and _file(rule) in active and not rule.processes:
-            reasons = ', '.join(rule.missing) or 'its module was not imported'
-            found.append(f'{said} matched nothing: {reasons}')
+        if rule.on and not rule.off and not rule.processes:
+            if _file(rule) in (named | matched if rule.missing else named - matched):
+                reasons = ', '.join(rule.missing) or 'its module was not imported'
+                found.append(f'{said} matched nothing: {reasons}')
         elif rule.processes and rule.missing:
             found.append(f'{said} matched in part: ' + ', '.join(rule.missing))
         for what, count in rule.faults.items():

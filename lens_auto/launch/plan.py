@@ -67,7 +67,8 @@ def frameworks(compiled: Compiled, command: list[str]) -> list[str]:
     for _, framework, package, origin in compiled.files:
         if origin in NAMED or package is None or any(_holds(folder, package) for folder in folders):
             found[framework] = None
-    return list(found)
+    # Ray is under a framework, and names a run only where there is nothing else to name it.
+    return sorted(found, key=lambda framework: framework == 'ray')
 
 
 def _holds(folder: str, package: str) -> bool:
@@ -184,6 +185,7 @@ def rules_with(compiled: Compiled, spec: str) -> Rules:
                     if not label['drop'] and (label['group'] is None or label['group'] in on)
                 ],
                 'keys': keys_of(rule),
+                'marks': marks_of(rule),
             }
         )
     return Rules(rules, sorted(off.difference(*selected)))
@@ -213,6 +215,27 @@ def keys_of(rule: dict[str, Any]) -> list[list[str]]:
         # A name made of the key is another for each pattern.
         found.setdefault(pattern if "('key',)" in name else name, []).append(pattern)
     return list(found.values())
+
+
+def marks_of(rule: dict[str, Any]) -> dict[str, str]:
+    """What tells that a label or metric key occurred: the name of its span or metric, where that is fixed and its own.
+
+    Args:
+        rule: A rule of the plan.
+    """
+    found: dict[str, str] = {}
+    shared: set[str] = set()
+    labels: dict[str, dict[str, Any]] = rule.get('labels') or {}
+    metrics: dict[str, dict[str, Any]] = rule.get('metrics') or {}
+    for pattern, label in labels.items():
+        if label['name'] and label['name'][0] == 'c':
+            name = str(label['name'][1])
+            if found.setdefault(name, pattern) != pattern:
+                shared.add(name)
+    for pattern, metric in metrics.items():
+        if metric['name'] and metric['name'][0] == 'c':
+            found.setdefault(str(metric['name'][1]), pattern)  # keys that feed one metric count together
+    return {name: pattern for name, pattern in found.items() if name not in shared}
 
 
 def targets_of(rule: dict[str, Any]) -> list[str]:

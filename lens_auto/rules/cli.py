@@ -92,7 +92,8 @@ def _check(options: argparse.Namespace) -> int:
         return 2
     # A script's folder is the first on its path, and a user's rule file lies beside the script.
     own = [os.path.dirname(name) for name, _, _, origin in built.files if origin != finding.BUILT_IN]
-    findings = resolve(built.plan, list(dict.fromkeys([*path, os.getcwd(), *own])))
+    here = list(dict.fromkeys([os.getcwd(), *own]))
+    findings = resolve(built.plan, list(dict.fromkeys([*path, *here])), here)
     for index, file in enumerate(built.plan['files']):
         rows = [found for found in findings if found.rule['file'] == index]
         print(f'{shown_path(file["path"])}  ({file["framework"]})')

@@ -6,8 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .model import Body, FunctionRule, IntervalRule, LoggerRule, Metric, Rule, RuleFile, Spanning, TimerRule
-from .plan import FORMAT, sha256_hex
+from .model import (
+    RAY_CALLS,
+    Body,
+    FunctionRule,
+    IntervalRule,
+    LoggerRule,
+    Metric,
+    RayRule,
+    Rule,
+    RuleFile,
+    Spanning,
+    TimerRule,
+)
+from .plan import FORMAT, RAY_MODULES, sha256_hex
+from .target import is_script
 
 
 def compile_files(files: Sequence[RuleFile], agent: str) -> dict[str, Any]:
@@ -37,8 +50,12 @@ def rule_key(framework: str, rule: Rule) -> str:
 
 
 def modules(plan: dict[str, Any]) -> tuple[str, ...]:
-    """The modules to hook: all that a target lies in, and torch, whose import tells the wrappers when it compiles."""
-    return tuple(sorted({'torch', *(module for rule in plan['rules'] for module in target_modules(rule))}))
+    """The modules to hook: all that a target lies in, and those whose import tells us something of the process.
+
+    A script (`train.py`) is none of them: what it defines is found where Ray loads it.
+    """
+    named = (module for rule in plan['rules'] for module in target_modules(rule))
+    return tuple(sorted({'torch', *RAY_MODULES, *(module for module in named if not is_script(module))}))
 
 
 def target_modules(rule: dict[str, Any]) -> Iterable[str]:
@@ -103,6 +120,8 @@ def _body(body: Body) -> dict[str, Any]:
             'prefixes': body.prefixes,
             'metrics': {key: _metric(metric) for key, metric in body.metrics.items()},
         }
+    if isinstance(body, RayRule):
+        return {'on': body.on, 'targets': RAY_CALLS[body.on], 'name': ('c', f'ray.{body.on}')}
     return {'targets': body.targets, 'settings': body.settings}
 
 

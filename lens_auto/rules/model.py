@@ -17,7 +17,7 @@ Pair: TypeAlias = tuple[str, str, str]
 
 INSTRUMENTS = ('gauge', 'counter', 'histogram')
 
-LATER_KINDS = ('event_pair', 'loop', 'block', 'call', 'factory', 'http', 'ray', 'process', 'message', 'native')
+LATER_KINDS = ('event_pair', 'loop', 'block', 'call', 'factory', 'http', 'process', 'message', 'native')
 """Kinds that are designed and not built: named in an error as such, not as a misspelling."""
 
 
@@ -144,6 +144,13 @@ KINDS: dict[str, Keys] = {
         'attributes': Key('attributes', 'Attributes of everything this process records, each an expression.'),
         'settings': Key('expression', 'Gives the `telemetry:` block of a config object.'),
     },
+    'ray': {
+        'kind': _RULE_KEYS['kind'],
+        'budget': _RULE_KEYS['budget'],
+        'on': Key('ray call', 'Which call: `get` or `wait` for their waiting, `call` for submitting.', required=True),
+        'group': Key('group', 'The span group that switches this on.', required=True),
+        'bucket': _SPAN_KEYS['bucket'],
+    },
 }
 """The keys of each rule kind."""
 
@@ -212,7 +219,21 @@ class ResourceRule(NamedTuple):
     settings: Tree | None
 
 
-Body: TypeAlias = FunctionRule | TimerRule | IntervalRule | LoggerRule | ResourceRule
+class RayRule(NamedTuple):
+    """Spans of what a process asks of Ray."""
+
+    on: str
+
+
+RAY_CALLS: dict[str, tuple[Target, ...]] = {
+    'get': (('ray._private.worker', 'get'),),
+    'wait': (('ray._private.worker', 'wait'),),
+    'call': (('ray.actor', 'ActorHandle._actor_method_call'), ('ray.remote_function', 'RemoteFunction._remote')),
+}
+"""Where Ray does what a `ray` rule names."""
+
+
+Body: TypeAlias = FunctionRule | TimerRule | IntervalRule | LoggerRule | ResourceRule | RayRule
 
 
 class Rule(NamedTuple):

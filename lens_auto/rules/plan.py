@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Raised whenever the shape of the plan changes; a process of another format stands down."""
 
+RAY_MODULES = (
+    'ray._private.function_manager',
+    'ray._private.worker',
+    'ray.actor',
+    'ray.remote_function',
+    'ray.runtime_env.runtime_env',
+)
+"""Hooked in every run, as torch is: whose task a worker's span belongs to is no matter of rules."""
+
 _MAGIC = b'lens-plan\n'
 # A plan of a thousand rules takes 300 KB; what is larger than this is not a plan.
 _MAX_BYTES = 64 * 1024 * 1024

@@ -24,6 +24,9 @@ GROUPS: Groups = {
     'per_prompt': None,
     # Waits of several kinds; a rule says which of them are idle time, with its own `bucket`.
     'efficiency': None,
+    # What a process asks of Ray: waiting for results (whose phase it is, the span around it says), and submitting.
+    'wait': None,
+    'remote': None,
     'generation': 'productive',
     'reward': 'productive',
     'policy_update': 'productive',
@@ -56,6 +59,7 @@ PRESETS: Presets = {
         'data_processing',
         'data_plane',
         'efficiency',
+        'wait',
     ),
     'all': '*',
 }

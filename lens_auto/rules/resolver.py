@@ -11,6 +11,7 @@ from typing import Any
 from .expression import Tree, walk
 from .source_tree import SourceTree
 from .static_names import Found, StaticNames
+from .target import is_script
 from .version_range import contains
 
 MATCHED = 'matched'
@@ -48,14 +49,15 @@ class Finding:
         return self.state in DRIFT
 
 
-def resolve(plan: dict[str, Any], path: Sequence[str]) -> list[Finding]:
+def resolve(plan: dict[str, Any], path: Sequence[str], scripts: Sequence[str] = ()) -> list[Finding]:
     """How each rule of a plan fits.
 
     Args:
         plan: The plan.
         path: The folders of the environment, in the order of its `sys.path`.
+        scripts: The folders that the paths of scripts are relative to.
     """
-    tree = SourceTree(path)
+    tree = SourceTree(path, scripts)
     inactive = [_inactive(file['when'], tree) for file in plan['files']]
     resolver = _Resolver(tree)
     findings: list[Finding] = []
@@ -140,7 +142,10 @@ class _Resolver:
                     return _Place(_text(target), MISSING, detail)
                 where = found.module.name if found.module else target[0]
                 return _Place(_text(target), MATCHED, '' if where == target[0] else f'defined in {where}', found)
-        packages = {target[0].split('.')[0] for target in alternatives}
+        if any(is_script(module) and not self.tree.installed(module) for module, _ in alternatives):
+            script = next(target for target in alternatives if is_script(target[0]))
+            return _Place(_text(script), MISSING, 'not found: no such script')
+        packages = {_package(target[0]) for target in alternatives}
         if not any(self.tree.installed(package) for package in packages):
             return _Place(_text(alternatives[0]), NOT_INSTALLED, f'no package {", ".join(sorted(packages))}')
         for target, found in results:
@@ -156,6 +161,8 @@ class _Resolver:
 
     def elsewhere(self, target: tuple[str, str]) -> Iterator[str]:
         module, qualname = target
+        if is_script(module):
+            return
         for name in self.tree.defining(module.split('.')[0], qualname.split('.')):
             if name != module and self.names.defined(name, qualname):
                 yield f'{name}:{qualname}'
@@ -219,6 +226,10 @@ def _first_target(rule: dict[str, Any]) -> str:
         for target in rule.get(key, ()):
             return _text(target)
     return ''
+
+
+def _package(module: str) -> str:
+    return module if is_script(module) else module.split('.')[0]
 
 
 def _text(target: Sequence[str]) -> str:

@@ -7,11 +7,14 @@ import ast
 import os
 import re
 import sys
+import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import spec_from_file_location
 from typing import Any
+
+from .target import is_script
 
 _DEFINED = re.compile(r'^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)', re.MULTILINE)
 
@@ -36,7 +39,14 @@ class Module:
 class SourceTree:
     """What can be imported from a list of folders."""
 
-    def __init__(self, path: Sequence[str]) -> None:
+    def __init__(self, path: Sequence[str], scripts: Sequence[str] = ()) -> None:
+        """See the class.
+
+        Args:
+            path: The folders, in order.
+            scripts: Folders that the paths of scripts are relative to, in order.
+        """
+        self.scripts = [os.path.abspath(entry) for entry in scripts]
         self.path = [os.path.abspath(entry) for entry in path]
         self._specs: dict[str, ModuleSpec | None] = {}
         self._modules: dict[str, Module | None] = {}
@@ -45,6 +55,8 @@ class SourceTree:
 
     def installed(self, name: str) -> bool:
         """Whether the module exists."""
+        if is_script(name):
+            return self._script(name) is not None
         return name in sys.builtin_module_names or self._spec(name) is not None
 
     def module(self, name: str) -> Module | None:
@@ -73,7 +85,27 @@ class SourceTree:
                 return distribution.version
         return None
 
+    def _script(self, name: str) -> str | None:
+        parts = name.split('/')
+        for folder in self.scripts:
+            for split in range(len(parts)):
+                # `examples/train.py` names a script of a folder `examples`, from inside it too.
+                path = os.path.join(folder, *parts[split:]) if split or parts[0] else name
+                if folder.endswith(os.sep.join(['', *parts[:split]]) if split else '') and os.path.isfile(path):
+                    return path
+        return None
+
     def _load(self, name: str) -> Module | None:
+        if is_script(name):
+            path = self._script(name)
+            if path is None:
+                return None
+            try:
+                with tokenize.open(path) as file:
+                    source = file.read()
+            except (OSError, SyntaxError, UnicodeDecodeError):
+                return Module(name, '', None, 'it cannot be read')
+            return self._parsed(name, '', source)
         if name in sys.builtin_module_names:
             return Module(name, '', None, 'it is built into the interpreter')
         spec = self._spec(name)
@@ -89,6 +121,9 @@ class SourceTree:
             source = None
         if source is None:
             return Module(name, package, None, 'its source is not there (a C extension or bytecode only)')
+        return self._parsed(name, package, source)
+
+    def _parsed(self, name: str, package: str, source: str) -> Module:
         try:
             return Module(name, package, ast.parse(source))
         except (SyntaxError, ValueError, RecursionError):

@@ -39,6 +39,16 @@ class Found:
 _MISSING = Found('missing')
 
 
+def _made_remote(value: ast.expr | None) -> ast.expr | None:
+    """What is inside `ray.remote(X)` and `ray.remote(num_gpus=1)(X)`: that is what will run."""
+    if not isinstance(value, ast.Call) or len(value.args) != 1 or value.keywords:
+        return None
+    maker = value.func
+    if isinstance(maker, ast.Call) and not maker.args:
+        maker = maker.func
+    return value.args[0] if _dotted(maker) == ['ray', 'remote'] else None
+
+
 @dataclass(slots=True)
 class _Scope:
     """The names that a module or class body binds, in all its branches."""
@@ -109,7 +119,7 @@ class StaticNames:
             name = alias.name if alias.asname else first
             return self._in_module(name, rest, seen) if rest else Found('opaque', module, f'`{first}` is a module')
         value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-        dotted = _dotted(value)
+        dotted = _dotted(_made_remote(value) or value)
         if dotted and dotted[0] != first:
             found = self._in_module(module.name, [*dotted, *rest], seen)
             if found.state == 'found':

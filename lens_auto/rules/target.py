@@ -22,6 +22,11 @@ def is_dotted(text: str) -> bool:
     return _DOTTED.fullmatch(text) is not None
 
 
+def is_script(module: str) -> bool:
+    """Whether the module part of a target is the path of a script."""
+    return module.endswith('.py')
+
+
 def parse(text: str) -> tuple[str, str]:
     """The module and the qualified name of a target.
 
@@ -29,15 +34,16 @@ def parse(text: str) -> tuple[str, str]:
         TargetError: The text is no target, or is one that only a later version knows.
     """
     module, colon, qualname = text.partition(':')
-    if module.endswith('.py') or '/' in module or '\\' in module:
-        raise TargetError(
-            f'script target `{text}` is not available in this version',
-            'move the function to a module that the script imports, and name that: `my_module:train`',
-        )
+    if is_script(module):
+        if not is_dotted(qualname):
+            raise TargetError(f'target `{text}` names no function of the script', 'write `train.py:Worker.step`')
+        return module.removeprefix('./'), qualname
+    if '/' in module or '\\' in module:
+        raise TargetError(f'target `{text}`: `{module}` is neither a module nor a script', 'a script ends in `.py`')
     if module == '__main__':
         raise TargetError(
-            f'target `{text}`: functions of the script itself are not available in this version',
-            'move the function to a module that the script imports, and name that: `my_module:train`',
+            f'target `{text}`: `__main__` is another script in every run',
+            'name the script by its path, or the end of it: `train.py:Worker.step`',
         )
     if not colon:
         head, dot, tail = text.rpartition('.')

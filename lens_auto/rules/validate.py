@@ -17,12 +17,14 @@ from .model import (
     LABEL_KEYS,
     LATER_KINDS,
     METRIC_KEYS,
+    RAY_CALLS,
     Body,
     Bucket,
     FunctionRule,
     IntervalRule,
     LoggerRule,
     Metric,
+    RayRule,
     ResourceRule,
     Rule,
     RuleFile,
@@ -40,6 +42,7 @@ _ROOTS = {
     'interval': _CALL | {'label'},
     'logger': _ANYWHERE | {'key'},
     'resource': _ANYWHERE | {'result'},
+    'ray': frozenset[str](),
 }
 
 
@@ -105,6 +108,7 @@ class _Rules:
             'interval': self.interval,
             'logger': self.logger,
             'resource': self.resource,
+            'ray': self.ray,
         }
 
     def read(self, node: Node | None) -> list[Rule]:
@@ -294,6 +298,9 @@ class _Rules:
             self.reader.fault(node, 'a resource rule needs `attributes` or `settings`', hint)
         settings = self.reader.expression(values, 'settings', _ROOTS['resource'])
         return ResourceRule(self.reader.targets(values, 'target'), settings)
+
+    def ray(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
+        return RayRule(self.reader.choice(values, 'on', tuple(RAY_CALLS)) or 'get')
 
     def parameter(self, values: dict[str, Node], key: str) -> str | None:
         return self.reader.matching(values, key, str.isidentifier, 'write the name of a parameter of the target')

@@ -28,7 +28,7 @@ def test_module_names_too_long_for_a_variable_cost_the_recording_only(bench: Ben
     assert (done.returncode, done.stdout) == (3, 'ran True\n')
     assert done.stderr == (
         'lens-instrument: the command runs without being recorded: '
-        'the names of the 1001 modules in the rules are too long for a variable\n'
+        'the names of the 1006 modules in the rules are too long for a variable\n'
     )
     assert bench.runs() == []
     assert bench.run('--strict', '--rules', 'many.yaml', *COMMAND, env=env).returncode == 2

@@ -53,28 +53,28 @@ only_from, root, target
         rule('target: m:f'),
         """\
         my.yaml:3:3  a rule needs `kind`
-            available: function, interval, logger, resource, timer
+            available: function, interval, logger, ray, resource, timer
         """,
     ),
     'a misspelt kind': (
         rule('kind: functon'),
         """\
         my.yaml:3:9  unknown kind `functon`
-            did you mean `function`?  Kinds: function, interval, logger, resource, timer
+            did you mean `function`?  Kinds: function, interval, logger, ray, resource, timer
         """,
     ),
     'a kind of a later version': (
         rule('kind: loop', 'match: "for x in y:"'),
         """\
         my.yaml:3:9  kind `loop` is not available in this version
-            available: function, interval, logger, resource, timer
+            available: function, interval, logger, ray, resource, timer
         """,
     ),
-    'a script target': (
-        rule('kind: function', 'target: train.py:main', 'group: step', 'name: rl.f'),
+    'a script without a function': (
+        rule('kind: function', 'target: train.py', 'group: step', 'name: rl.f'),
         """\
-        my.yaml:4:11  script target `train.py:main` is not available in this version
-            move the function to a module that the script imports, and name that: `my_module:train`
+        my.yaml:4:11  target `train.py` names no function of the script
+            write `train.py:Worker.step`
         """,
     ),
     'a target with a dot for a colon': (
@@ -97,8 +97,8 @@ only_from, root, target
         my.yaml:5:10  group `rolout` is not known
             did you mean `rollout`?
             known groups: advantage, checkpoint, data_plane, data_processing, efficiency, evaluate, forward_backward, \
-generation, job, load_checkpoint, logprob, model_init, optimizer, per_prompt, policy_update, reference_policy, reward, \
-rollout, setup, step
+generation, job, load_checkpoint, logprob, model_init, optimizer, per_prompt, policy_update, reference_policy, remote, \
+reward, rollout, setup, step, wait
             a group of your own is declared under `groups:` at the top of the file
         """,
     ),
@@ -107,8 +107,8 @@ rollout, setup, step
         """\
         my.yaml:6:24  group `drup` is not known
             known groups: advantage, checkpoint, data_plane, data_processing, efficiency, evaluate, forward_backward, \
-generation, job, load_checkpoint, logprob, model_init, optimizer, per_prompt, policy_update, reference_policy, reward, \
-rollout, setup, step
+generation, job, load_checkpoint, logprob, model_init, optimizer, per_prompt, policy_update, reference_policy, remote, \
+reward, rollout, setup, step, wait
             a group of your own is declared under `groups:` at the top of the file
         """,
     ),
@@ -292,7 +292,7 @@ len(), min(), max(), int(), float(), str(), round(), total(), mean(), count()
         my.yaml:2:26  group `rolout` is not known
             did you mean `rollout`?  Known: a, advantage, all, b, checkpoint, data_plane, data_processing, default, \
 efficiency, evaluate, forward_backward, generation, job, load_checkpoint, logprob, model_init, optimizer, per_prompt, \
-per_step, policy_update, reference_policy, reward, rollout, setup, step
+per_step, policy_update, reference_policy, remote, reward, rollout, setup, step, wait
         """,
     ),
     'a version that is none': (
