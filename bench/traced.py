@@ -61,7 +61,7 @@ def environment(folder: Path, rules: list[dict[str, Any]]) -> dict[str, str]:
     }
     data = plans.dump({'format': plans.FORMAT, 'agent': '0', 'files': [file], 'rules': rules})
     (folder / 'plan').write_bytes(data)
-    modules = sorted({module for one in rules for module, _ in one['targets']} | {'torch'})
+    modules = sorted({module for one in rules for module, _ in one['targets']} | {'torch', *plans.RAY_MODULES})
     kept = {k: v for k, v in os.environ.items() if not k.startswith(('LENS_', 'OTEL_', 'PYTHON'))}
     return kept | {
         'PYTHONPATH': f'{REPOSITORY / "sitecustomize"}{os.pathsep}{Path(__file__).parent}',

@@ -223,12 +223,22 @@ def _arm():
         sys.meta_path.insert(0, _Finder(home, names | {'lens_auto'}))
 
 
-try:
-    _arm()
-except Exception as _error:
-    _note('stood_down', 'stage 1: %s' % type(_error).__name__)
-# The path is the user's own again, and so is the name: the next sitecustomize runs, or there is none and site says so.
+def _close_up(here):
+    """Ray joins our entry to the PYTHONPATH of a cluster; where that is empty, what is left means the cwd."""
+    if os.environ.get('PYTHONPATH') == here + os.pathsep:
+        os.environ['PYTHONPATH'] = here
+        after = sys.path.index(here) + 1
+        if sys.path[after] in ('', os.getcwd()):
+            del sys.path[after]
+
+
 _here = os.path.dirname(os.path.abspath(__file__))
+for _step, _given in ((_arm, ()), (_close_up, (_here,))):
+    try:
+        _step(*_given)
+    except Exception as _error:
+        _note('stood_down', 'stage 1: %s' % type(_error).__name__)
+# The path is the user's own again, and so is the name: the next sitecustomize runs, or there is none and site says so.
 sys.path[:] = [_entry for _entry in sys.path if _entry != _here]
 sys.path_importer_cache.pop(_here, None)
 sys.modules.pop('sitecustomize', None)

@@ -13,12 +13,15 @@ from lens_auto.record import recorder as recording
 from lens_auto.record.fault import Faults
 from lens_auto.record.foreign import foreign
 from lens_auto.record.format import FAULT, SEEN, SETTINGS, STATS
+from lens_auto.record.ranks import own
 from lens_auto.rules import plan as plans
 from lens_auto.rules.selection import UnknownGroup, select_all
 from lens_auto.settings import exports, project
 from lens_auto.settings.fields import BY_NAME, LENS, text
 from lens_auto.wrap.by_hand import ByHand
 from lens_auto.wrap.runtime import Runtime
+from lens_auto.wrap.threads import SEAMS as THREADS
+from lens_auto.wrap.threads import threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from lens_auto.ray.seams import Ray
     from lens_auto.settings.fields import Value
 
 _STATS_EVERY_NS = 1_000_000_000
@@ -54,7 +58,11 @@ class Activation:
         self._runtime = Runtime(self._faults, self._disable)
         self._by_hand = self._runtime.module.__dict__['by_hand'] = ByHand(self._recorder, self._faults)
         self._patches = Patches(plan, self._recorder, self._faults, self._runtime, self._resettle, importable)
-        self.names = frozenset(self._patches.modules()) | {'torch'}
+        self.names = frozenset(self._patches.modules()) | {'torch'} | frozenset(plans.RAY_MODULES)
+        self._threads = threads(self._recorder, self._faults)
+        self.names |= frozenset(THREADS)
+        self._ray: Ray | None = None
+        self._records = False
         self._unseen = set(self.names)
         self._seen: dict[str, tuple[str, ...]] = {}
         self._apply()
@@ -65,7 +73,7 @@ class Activation:
     def _apply(self) -> None:
         """Decide by the settings which rules are on here, and patch or unpatch accordingly."""
         values = self._values
-        on = bool(values['enabled']) and exports.exports(values, os.environ)
+        on = bool(values['enabled']) and exports.exports(values, own(os.environ))
         try:
             groups = select_all(str(values['span_groups']), self._plan['files'])
         except UnknownGroup as unknown:
@@ -80,6 +88,10 @@ class Activation:
             metrics=on and bool(values['metrics_enabled']),
             resources=on or bool(self._provisional),
         )
+        self._records = on and bool(values['traces_enabled'])
+        self._threads.select(self._records)
+        if self._ray is not None:
+            self._ray.select(self._records)
         self._by_hand.traces = on and bool(values['traces_enabled'])
         self._by_hand.metrics = on and bool(values['metrics_enabled'])
         if on:
@@ -114,8 +126,21 @@ class Activation:
         self._unseen.discard(name)
         if name == 'torch':
             self._runtime.is_compiling = _torch_is_compiling(module)
+        self._threads.executed(name, module)
+        if name in plans.RAY_MODULES:
+            self._known_ray().executed(name, module)
         self._patches.module(name, module)
         self.catch_up()
+
+    def _known_ray(self) -> Ray:
+        """What we know of Ray, from the first of its modules on."""
+        if self._ray is None:
+            from lens_auto.ray.seams import Ray
+
+            self._ray = Ray(self._recorder, self._faults, self._runtime.sites, self._patches.loaded, os.environ)
+            self._patches.knows(self._ray.tasks)
+            self._ray.select(self._records)
+        return self._ray
 
     def failed(self, where: str, error: BaseException) -> None:
         """An error of ours while importing: counted, journalled once, the import goes on.

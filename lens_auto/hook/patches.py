@@ -3,23 +3,25 @@
 
 from __future__ import annotations
 
-from lens_auto.hook.resolve import Unresolved, resolve
+from lens_auto.hook.loaded import is_script_of, names_of, rest_of, shown_in
+from lens_auto.hook.resolve import Remote, Unresolved, resolve, resolve_in
 from lens_auto.hook.sites import Builder
 from lens_auto.hook.wanted import Wanted, targets
 from lens_auto.hook.when import reason_off
 from lens_auto.record.foreign import foreign
 from lens_auto.record.format import MISSING, PATCHED, UNPATCHED
-from lens_auto.wrap.code import Unwrappable
+from lens_auto.wrap.code import Unwrappable, bare
 from lens_auto.wrap.expression import Unreadable
 from lens_auto.wrap.figures import Figures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
+    from types import CodeType, ModuleType
     from typing import Any
 
     from lens_auto.hook.resolve import Place
+    from lens_auto.ray.tasks import Tasks
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
     from lens_auto.wrap.runtime import Runtime
@@ -61,7 +63,16 @@ class Patches:
         self._executed: dict[str, ModuleType] = {}
         self._applies: dict[int, bool] = {}
         self._disabled: set[str] = set()
+        self._loads = 0
         self._importable = importable
+
+    def knows(self, tasks: Tasks) -> None:
+        """Ray is there.
+
+        Args:
+            tasks: The tasks of Ray that this process submits and runs.
+        """
+        self._builder.tasks = tasks
 
     def modules(self) -> list[str]:
         """The modules the rules name."""
@@ -114,6 +125,8 @@ class Patches:
             wanted.keys = []
             number = self._by_module[wanted.module].index(wanted)
             made = self._builder.build(wanted, place, f'{key}{wanted.module}:{number}')
+        except Remote:
+            return  # it runs in Ray's workers alone, see `loaded`
         except (Unresolved, Unwrappable, Unreadable, ValueError) as problem:
             if foreign(problem):
                 raise
@@ -130,6 +143,64 @@ class Patches:
         for site in made.values():
             for reason in site.absent():
                 self._recorder.report(MISSING, {'key': key, 'target': target, 'reason': reason[:256]})
+
+    def loaded(self, module: str, qualname: str, found: Any) -> None:
+        """Ray has loaded a class or function in a worker: patch what the rules name in it.
+
+        Args:
+            module: The module it was defined in, as Ray says; '__main__' is the driver's script.
+            qualname: Its qualified name there.
+            found: The class or function.
+        """
+        of_script = False
+        for name, within, holder in names_of(module, qualname, found):
+            of_script |= name == '__main__'
+            for wanted in self._of_module(name, holder):
+                rest = rest_of(wanted.qualname, within)
+                if rest is not None and self._builder.on(wanted.rule):
+                    self._put_loaded(wanted, holder, rest)
+        if of_script:
+            for namespace in shown_in(found):
+                for wanted in self._of_module('__main__', found):
+                    first, _, rest = wanted.qualname.partition('.')
+                    if first in namespace and namespace[first] is not found and self._builder.on(wanted.rule):
+                        self._put_loaded(wanted, namespace[first], rest)
+
+    def _of_module(self, module: str, holder: Any) -> list[Wanted]:
+        if module != '__main__':
+            return self._by_module.get(module, [])
+        return [wanted for name, listed in self._by_module.items() if is_script_of(name, holder) for wanted in listed]
+
+    def _put_loaded(self, wanted: Wanted, found: Any, rest: str) -> None:
+        rule = wanted.rule
+        key: str = rule['key']
+        target = f'{wanted.module}:{wanted.qualname}'
+        if key in self._disabled or not self._file_applies(rule):
+            return
+        try:
+            place = resolve_in(found, rest, wanted.qualname)
+            if any(function.__code__ in self._ours() for function in place.functions):
+                return  # by reference: patched when its module was imported, or with another class that shares it
+            for function in place.functions:
+                bare(function)
+            self._loads += 1
+            made = self._builder.build(wanted, place, f'{key}{wanted.module}:{self._loads}@')
+        except (Unresolved, Unwrappable, Unreadable, ValueError) as problem:
+            if foreign(problem):
+                raise
+            self._recorder.report(MISSING, {'key': key, 'target': target, 'reason': str(problem)[:256]})
+            return
+        except Exception as error:
+            if foreign(error):
+                raise
+            self._faults.take('patch', key, error)
+            return
+        self._runtime.sites.update(made)
+        wanted.keys += made
+        self._recorder.report(PATCHED, {'key': key, 'target': target, 'state': 'patched'})
+
+    def _ours(self) -> set[CodeType]:
+        return {patch.ours for site in self._runtime.sites.values() for patch in getattr(site, 'patches', ())}
 
     def _in_place(self, wanted: Wanted, place: Place) -> bool:
         patches = [patch for key in wanted.keys for patch in self._runtime.sites[key].patches]
@@ -175,7 +246,7 @@ class Patches:
 
     def figures(self) -> dict[str, list[int]]:
         """Counts of the rules that saw a call, as journalled."""
-        return {key: figures.row() for key, figures in self._figures.items() if figures.calls}
+        return {key: figures.row() for key, figures in self._figures.items() if figures.calls or figures.spent}
 
     def seen(self) -> dict[str, tuple[str, ...]]:
         """Label patterns and metric keys that have occurred so far, by rule, as journalled."""

@@ -12,11 +12,19 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+# What Ray puts around every method of an actor class, and around a remote function, whether it traces or not.
+_RAY_TRACING = 'ray.util.tracing.tracing_helper'
+_OF_RAY = ('_resume_span', '_function_with_tracing')
+_PLAIN = frozenset((FunctionType, MethodType, BuiltinFunctionType, type, staticmethod, classmethod, property))
 _ANY_ARGUMENTS = 0x4 | 0x8  # CO_VARARGS, CO_VARKEYWORDS
 
 
 class Unresolved(Exception):
     """There is no such function, or none we can reach; the text says why."""
+
+
+class Remote(Unresolved):
+    """It is an actor class or a remote function of Ray: what runs is a copy of it in a worker, patched there."""
 
 
 class Place:
@@ -61,8 +69,42 @@ def resolve(module: ModuleType, qualname: str) -> Place:
     found: Any = module
     for part in qualname.split('.'):
         holder = found
+        if _is_remote(holder):
+            raise Remote(qualname)
+        found, owner = _member(holder, part, qualname)
+    if _is_remote(found):
+        raise Remote(qualname)
+    return _function(found, qualname, owner, holder)
+
+
+def resolve_in(found: Any, rest: str, qualname: str) -> Place:
+    """Find a function in a class or function at hand, as Ray loads them.
+
+    Args:
+        found: The class or function.
+        rest: Dotted name inside it, '' for itself.
+        qualname: Its qualified name in its module.
+
+    Raises:
+        Unresolved: No such name, or nothing behind it that has Python code.
+    """
+    holder: Any = None
+    owner: type | None = None
+    for part in rest.split('.') if rest else ():
+        holder = found
         found, owner = _member(holder, part, qualname)
     return _function(found, qualname, owner, holder)
+
+
+def _is_remote(found: Any) -> bool:
+    """Whether `@ray.remote` made it: the names of its classes say so, no attribute of the object is asked for."""
+    kind: type[Any] = type(found)  # pyright: ignore[reportUnknownVariableType]
+    if kind in _PLAIN:
+        return False
+    return any(
+        (base.__module__, base.__name__) in (('ray.actor', 'ActorClass'), ('ray.remote_function', 'RemoteFunction'))
+        for base in type.mro(kind)
+    )
 
 
 def _member(holder: Any, part: str, qualname: str) -> tuple[Any, type | None]:
@@ -99,6 +141,8 @@ def _function(target: Any, qualname: str, owner: type | None, holder: Any) -> Pl
                 return Place(found, holds, owner)
             found = inner
         elif isinstance(found, (staticmethod, classmethod, MethodType)):
+            if isinstance(found, staticmethod):
+                owner = None  # nothing in its arguments says through which class it was called
             found = getattr(found, '__func__')  # noqa: B009  (typed as Any)  # pyright: ignore[reportUnknownArgumentType]
         elif isinstance(found, property):
             found = found.fget
@@ -156,6 +200,8 @@ def _passed_on_to(function: FunctionType) -> FunctionType | None:
     decorator does besides (a dispatch, a compiler: torch.compile records nothing inside) must still be the one patched.
     """
     code, inner = function.__code__, function.__dict__.get('__wrapped__')
+    if code.co_name in _OF_RAY and function.__globals__.get('__name__') == _RAY_TRACING:
+        return inner if isinstance(inner, FunctionType) else None
     if code.co_argcount or code.co_kwonlyargcount or code.co_flags & _ANY_ARGUMENTS != _ANY_ARGUMENTS:
         return None
     if not isinstance(inner, FunctionType):

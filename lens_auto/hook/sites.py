@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from lens_auto.hook.resolve import Place
     from lens_auto.hook.wanted import Wanted
+    from lens_auto.ray.tasks import Tasks
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
 
@@ -29,7 +30,11 @@ _LETTER = {'': 'r', 'with': 'w', 'start': 's', 'stop': 'e', 'lap': 'l'}
 
 
 class Builder:
-    """Makes sites; keeps what the sites of one rule share."""
+    """Makes sites; keeps what the sites of one rule share.
+
+    Attributes:
+        tasks: The tasks of Ray that this process submits and runs; None until a module of Ray has executed.
+    """
 
     def __init__(
         self,
@@ -59,6 +64,7 @@ class Builder:
         self._labels: dict[str, Labels] = {}
         self._codes: dict[str, list[CodeType]] = {}
         self._opened: dict[str, dict[Any, Any]] = {}
+        self.tasks: Tasks | None = None
 
     def select(self, groups: tuple[frozenset[str], ...], traces: bool, metrics: bool, resources: bool) -> None:
         """What is on; see `Patches.select`."""
@@ -121,6 +127,8 @@ class Builder:
         variables = self._variables(rule)
         passing = _own_names(rule, function.__module__)
         figures = self._figures[rule['key']]
+        if rule['kind'] == 'ray':
+            return self._of_ray(rule, figures, function, key)
         common = (figures, self._recorder, self._faults)
         kind = rule['kind']
         if kind == 'logger':
@@ -159,6 +167,14 @@ class Builder:
         if place.context_class:
             return self._context(TimerContextSite(*timer, from_self=True), place, key)
         return self._place(TimerSite(*timer), function, key + 'w', HELD if place.holds else AROUND)
+
+    def _of_ray(self, rule: dict[str, Any], figures: Figures, function: Any, key: str) -> dict[str, Site]:
+        from lens_auto.ray.submits import SubmitSite
+        from lens_auto.ray.waits import WaitSite
+
+        assert self.tasks is not None, 'Ray was imported before its tasks were known'
+        kind = SubmitSite if rule['on'] == 'call' else WaitSite
+        return self._place(kind(rule, figures, self._recorder, self._faults, self.tasks), function, key + 'w', AROUND)
 
     def _place(self, site: Site, function: Any, key: str, how: str) -> dict[str, Site]:
         site.patches.append(Patch(function, key, how))

@@ -13,7 +13,8 @@ class Wanted:
 
     Attributes:
         rule: The compiled rule.
-        part: What the target is to the rule: '' (function, logger, resource), 'with', 'start', 'stop' or 'lap'.
+        part: What the target is to the rule: '' (function, logger, resource), 'with', 'start', 'stop' or 'lap'; for a
+            `ray` rule, what it is on.
         qualname: The name inside the module.
         keys: Runtime keys of the sites in place for it; empty while it is not patched.
     """
@@ -42,7 +43,9 @@ def targets(rule: dict[str, Any]) -> list[Wanted]:
     Args:
         rule: A compiled rule.
     """
-    found = [Wanted(rule, '', module, name) for module, name in rule.get('targets', ())]
+    # What a `ray` rule names is one thing at several places, no alternatives: each is a part of its own.
+    part = rule['on'] if rule['kind'] == 'ray' else ''
+    found = [Wanted(rule, part, module, name) for module, name in rule.get('targets', ())]
     found += [Wanted(rule, 'with', module, name) for module, name in rule.get('with', ())]
     for module, start, stop in rule.get('pair', ()):
         found += [Wanted(rule, 'start', module, start), Wanted(rule, 'stop', module, stop)]

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from sys import exc_info
 from time import monotonic_ns
 
 from lens_auto.record.foreign import foreign
 from lens_auto.record.format import STATUS_UNSET
-from lens_auto.record.recorder import exception_event, is_error, status_of
 from lens_auto.record.span import Span, current
 from lens_auto.wrap.expression import Unreadable, measure, scalar
+from lens_auto.wrap.raised import close_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,12 +82,10 @@ class ByHand:
         try:
             end = monotonic_ns()
             self._recorder.detach(span)
-            if error is not None and is_error(error):
-                if span.raised != id(error):
-                    span.events = [*(span.events or ()), exception_event(error, end)]
-                if span.up is not None:
-                    span.up.raised = id(error)
-            self._recorder.close(span, end, self.key, STATUS_UNSET if error is None else status_of(error))
+            if error is None:
+                self._recorder.close(span, end, self.key, STATUS_UNSET)
+            else:
+                close_with(self._recorder, span, error, end, self.key)
         except Exception as problem:
             if foreign(problem):
                 self._cut(span)
@@ -100,7 +99,9 @@ class ByHand:
         if span is None or span.epoch < 0:
             return
         self._recorder.detach(span)
-        self._recorder.close(span, monotonic_ns(), self.key, STATUS_UNSET)
+        error = exc_info()[1]
+        if error is not None:
+            close_with(self._recorder, span, error, monotonic_ns(), self.key)
 
     def event(self, name: str, attributes: dict[str, Any]) -> None:
         """Add an event to the current span.

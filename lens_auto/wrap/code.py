@@ -5,7 +5,7 @@ The function keeps its identity, attributes, globals, defaults and closure; only
 same parameters, name, file, first line and free variables, which holds the original code as a constant and calls it.
 So every alias made before (a registry, `from x import f`, a property, a bound method) is reached, `is` comparisons and
 pickles by name stay as they were, and undoing it is one assignment. By value it pickles with all it needs: where the
-agent is absent `sys.modules.get('_lens_rt')` is None and the original code runs.
+agent is absent `marshal` has no `_lens_rt` and the original code runs.
 
 The new code opens nothing while torch compiles (`is_compiling`), and gives its own references to the arguments away in
 the very call that passes them on, so that a batch the function deletes is freed when it would have been.
@@ -31,6 +31,7 @@ AROUND = 'around'  # a span from call to return
 HELD = 'held'  # a span over a context manager's generator: current between its enter and exit
 BEFORE = 'before'  # told before the call
 AFTER = 'after'  # told after the call returned
+REPLACE = 'replace'  # what it returns is put in place of the result (`direct` alone)
 
 
 class Unwrappable(Exception):
@@ -107,21 +108,20 @@ class Signature:
 
 
 # The import fails while the interpreter shuts down, where a `__del__` may still call us, and may be the program's own
-# (`builtins.__import__`, a stand-in for os): whatever it does, the function must run as ever. Nothing is called inside
-# the `try`, where what a signal handler raises would be lost.
+# (`builtins.__import__`, a stand-in for marshal): whatever it does, the function must run as ever. Nothing is called
+# inside the `try`, where what a signal handler raises would be lost.
 _HEAD = """\
 def _lens_outer():
     {bind}
     {define} _lens_w({parameters}):
         def _lens_g(): {free}
         try:
-            import os as _lens_h
-            _lens_h = _lens_h.sys.modules.get
+            import marshal as _lens_h
+            _lens_h = _lens_h._lens_rt
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:
-            _lens_h = {{}}.get
-        _lens_h = _lens_h('_lens_rt')
+            _lens_h = None
 """
 
 _AROUND = """\
@@ -155,7 +155,11 @@ _GENERATOR = """\
         except:
             _lens_h.fail(_lens_s)
             raise
-        _lens_h.leave(_lens_s, _lens_r)
+        try:
+            _lens_h.leave(_lens_s, _lens_r)
+        except:
+            _lens_h.lost({key!r}, _lens_s)
+            raise
         return _lens_r
 """
 
@@ -205,7 +209,11 @@ _ASYNC_GENERATOR = """\
                 _lens_h.fail(_lens_s)
             raise
         if _lens_s is not None:
-            _lens_h.leave(_lens_s, None)
+            try:
+                _lens_h.leave(_lens_s, None)
+            except:
+                _lens_h.lost({key!r}, _lens_s)
+                raise
 """
 
 _BEFORE = """\
@@ -272,15 +280,25 @@ def wrapped(code: CodeType, key: str, how: str) -> CodeType:
     slot = _nested(ours, '_lens_g')
     if slot.co_freevars != code.co_freevars or ours.co_freevars != code.co_freevars:
         raise Unwrappable(f'free variables {code.co_freevars} in an order of their own')
+    consts = tuple(code if const is slot else const for const in ours.co_consts)
+    return like(ours.replace(co_consts=consts), code)
+
+
+def like(ours: CodeType, code: CodeType) -> CodeType:
+    """Our code under the name, place and flags of the code it stands for.
+
+    Args:
+        ours: Our code.
+        code: The function's own.
+    """
     changes: dict[str, Any] = {
         'co_name': code.co_name,
         'co_filename': code.co_filename,
         'co_firstlineno': code.co_firstlineno,
         'co_linetable': _one_line(len(ours.co_code)),
-        'co_flags': (ours.co_flags & ~_CARRIED) | (flags & _CARRIED),
+        'co_flags': (ours.co_flags & ~_CARRIED) | (code.co_flags & _CARRIED),
         # Ours first, by their index; `inspect.getclosurevars` reads off this which globals a function uses.
         'co_names': ours.co_names + tuple(name for name in code.co_names if name not in ours.co_names),
-        'co_consts': tuple(code if const is slot else const for const in ours.co_consts),
     }
     if sys.version_info >= (3, 11):
         changes['co_qualname'] = code.co_qualname
@@ -310,9 +328,22 @@ def _one_line(size: int) -> bytes:
 
 def _before(code: CodeType, key: str) -> CodeType:
     """A function's code; the original, where an exception of the program left ours in place without its `Patch`."""
-    if '_lens_rt' in code.co_consts and key in code.co_consts:
+    if '_lens_rt' in code.co_names and key in code.co_consts:
         return next(const for const in code.co_consts if isinstance(const, CodeType))
     return code
+
+
+def bare(function: FunctionType) -> None:
+    """Give a function that came by value from a process with us the code it had before: its sites are not here.
+
+    Args:
+        function: A function that no `Patch` of this process is at.
+    """
+    code = function.__code__
+    while '_lens_rt' in code.co_names:
+        code = next(const for const in code.co_consts if isinstance(const, CodeType))
+    if code is not function.__code__:
+        function.__code__ = code
 
 
 class Patch:

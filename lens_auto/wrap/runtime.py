@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sys.modules['_lens_rt']`: what the code put around functions calls. Present only while the process records.
+"""`_lens_rt`: what the code put around functions calls. There only while the process records.
+
+It hangs on `marshal`, a module of the interpreter itself that is always there: to import a module that is there and
+read one attribute of it costs half of going through `sys.modules`, and is quick to fail in a process without us. For
+the public API it is in `sys.modules` as well.
 
 Every function here is an entry from user code into ours, so each is a fail-open boundary: an unexpected error disables
 the site, is counted and journalled once, and never reaches the caller.
@@ -7,13 +11,14 @@ the site, is counted and journalled once, and never reaches the caller.
 
 from __future__ import annotations
 
+import marshal
 import sys
 from _thread import get_ident
 
 from lens_auto.record.foreign import foreign
 from lens_auto.record.span import current
 from lens_auto.record.standard import ModuleType
-from lens_auto.wrap.leaked import leaked
+from lens_auto.wrap.leaked import CHECKS_AFTER_CALL, leaked
 from lens_auto.wrap.reading import reading
 
 TYPE_CHECKING = False
@@ -24,11 +29,10 @@ if TYPE_CHECKING:
 
     from lens_auto.record.fault import Faults
     from lens_auto.record.span import Span
+    from lens_auto.wrap.figures import Figures
     from lens_auto.wrap.site import Site
 
 NAME = '_lens_rt'
-# Before 3.11 a signal handler may run between the return of a call of ours and the storing of what it returned.
-CHECKS_AFTER_CALL = sys.version_info < (3, 11)
 
 
 class Runtime:
@@ -69,11 +73,13 @@ class Runtime:
     def install(self) -> None:
         """Make the process record."""
         sys.modules[NAME] = self.module
+        marshal.__dict__[NAME] = self.module
 
     def remove(self) -> None:
         """Stop recording in this process; code in place falls through to the original."""
         if sys.modules.get(NAME) is self.module:
             del sys.modules[NAME]
+            marshal.__dict__.pop(NAME, None)
 
     def _failed(self, where: str, key: str, error: Exception, span: Span | None = None) -> None:
         if span is not None and current.get() is span:
@@ -95,26 +101,33 @@ class Runtime:
 def _entry(sites: dict[str, Site], failed: Callable[..., None], attach: bool) -> Callable[..., Span | None]:
     site_of = sites.get
     cut = _cutter(failed)
+    # Rules whose budget is gone, for good: of a call there, only this is asked.
+    spent: dict[str, Figures] = {}
+    spent_of = spent.get
 
     def enter(key: str, args: tuple[Any, ...]) -> Span | None:
         try:
+            figures = spent_of(key)
+            if figures is not None:
+                figures.spent += 1
+                return None
             site = site_of(key)
             if site is None or (reading and get_ident() in reading):
                 return None
             figures = site.figures
             if not figures.left and site.counts_all:
-                figures.calls += 1
-                figures.over += 1
+                spent[key] = figures
+                figures.spent += 1
                 return None
             return site.open(args, attach)
         except Exception as error:
             if foreign(error):
-                cut(leaked(sites.get(key)))
+                cut(leaked(sites.get(key), error))
                 raise
             failed('enter', key, error)
             return None
-        except BaseException:  # KeyboardInterrupt is the program's
-            cut(leaked(sites.get(key)))
+        except BaseException as error:  # KeyboardInterrupt is the program's
+            cut(leaked(sites.get(key), error))
             raise
 
     return enter
@@ -164,7 +177,7 @@ def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, An
             error = sys.exc_info()[1]
             site = sites.get(key)
             if site is not None and error is not None and not _from_original(error, site):
-                cut(leaked(site))
+                cut(leaked(site, error))
 
     enter, begin = _entry(sites, failed, True), _entry(sites, failed, False)
     return {'enter': enter, 'begin': begin, 'leave': leave, 'fail': fail, 'lost': lost}

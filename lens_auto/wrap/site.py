@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from _thread import get_ident
-from sys import _getframe  # pyright: ignore[reportPrivateUsage]
+from sys import _getframe, exc_info  # pyright: ignore[reportPrivateUsage]
 from time import monotonic_ns
 
 from lens_auto.record.foreign import foreign
-from lens_auto.record.format import STATUS_ERROR, STATUS_UNSET
-from lens_auto.record.recorder import exception_event, is_error, status_of
+from lens_auto.record.format import STATUS_UNSET
+from lens_auto.record.recorder import is_error
 from lens_auto.record.span import Span, current
 from lens_auto.wrap.expression import LONGEST_TEXT, Scope, Unreadable, scalar, text
 from lens_auto.wrap.frame import caller
 from lens_auto.wrap.glob import matches
+from lens_auto.wrap.raised import close_with
 from lens_auto.wrap.reading import reading, recursed
 
 TYPE_CHECKING = False
@@ -203,8 +204,7 @@ class Site:
         # The same span seen twice: an override and, through super(), the method it overrides, both named by rules.
         if up is not None and up.subject == subject and up.name == name and up.site is not self:
             return None
-        span = self._recorder.open_under(up, self, name, self.key, attributes, root, announce, attach)
-        span.subject = subject
+        span = self._recorder.open_under(up, self, name, self.key, attributes, root, announce, attach, subject)
         span.late = late
         if self.figures.left > 0:
             self.figures.left -= 1
@@ -315,27 +315,20 @@ class Site:
         self._recorder.detach(span)
         if is_error(error):
             figures.errors += 1
-            event = exception_event(error, end)
-            # With its place: a later exception of the program may have the address of one that is gone.
-            raised = (id(error), event[2])
-            if span.raised != raised:
-                span.events = [*(span.events or ()), event]
-            if span.up is not None:
-                # On its way out it passes the enclosing spans: they get the status, not the event again.
-                span.up.raised = raised
-        self._recorder.close(span, end, self.key, status_of(error))
+        close_with(self._recorder, span, error, end, self.key)
 
     def cut(self, span: Span) -> None:
-        """End a span whose end was cut short by an exception on its way to the program (KeyboardInterrupt).
+        """End a span that an exception on its way to the program has cut short; called from the `except` clause.
 
         Args:
             span: From `open`.
         """
         span.late = None
         self._recorder.detach(span)
-        if span.epoch >= 0:
+        error = exc_info()[1]
+        if error is not None:
             # The call ends with that exception, wherever in our code it came.
-            self._recorder.close(span, monotonic_ns(), self.key, STATUS_ERROR)
+            close_with(self._recorder, span, error, monotonic_ns(), self.key)
 
     def newest(self, span: Span) -> bool:
         """True when no span of this process was opened after this one.

@@ -64,7 +64,7 @@ ALARMS = """
     signal.setitimer(signal.ITIMER_REAL, 0)
     print(raised - caught)
     work.check(work.check)
-    print(work.check.__code__.co_consts.count('_lens_rt'))
+    print(work.check.__code__.co_names.count('_lens_rt'))
 """
 
 
@@ -79,7 +79,7 @@ def alarms(folder: Path, version: str, body: str, error: str, kind: str = '', ha
     assert outcome.journal.reports('unpatched') == []
     # Nothing stays open above the last call, and the call is recorded.
     last = outcome.journal.spans[-1]
-    assert last.name == 'check' and last.ended and last.parent == int('cd' * 8, 16)
+    assert last.name == 'check' and last.ended and last.parent == bytes.fromhex('cd' * 8)
     assert last.attributes.get('size') is None
 
 
@@ -177,7 +177,6 @@ def test_alarms_while_modules_are_patched(tmp_path: Path, version: str) -> None:
     """Wherever in stage 2 it strikes, the import fails as it would have, and the next one is patched, once."""
     main = """
         import importlib, signal, sys
-        missed = 0
         for n in range(150):
             class Late(Exception): pass
             def handler(*_): raise Late
@@ -192,12 +191,14 @@ def test_alarms_while_modules_are_patched(tmp_path: Path, version: str) -> None:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
         import work
+        work = importlib.reload(work)  # a reload that the last alarm struck has left a module that is half of each
         work.check(7)
-        print(work.check.__code__.co_consts.count('_lens_rt'))
+        print(work.check.__code__.co_names.count('_lens_rt'))
     """
     program = Program(tmp_path, {'work.py': WORK, 'main.py': main})
     outcome = program.traced(RULES, python=python(version))
-    dropped = re.compile(r'Exception ignored in: <function _get_module_lock.*?\nLate: ?\n', re.DOTALL)
+    callback = '(?:_get_module_lock|_WeakValueDictionary)'
+    dropped = re.compile(rf'Exception ignored in: <function {callback}.*?\n(?:__main__.)?Late: ?\n', re.DOTALL)
     assert (outcome.stdout, dropped.sub('', outcome.stderr)) == ('1\n', '')
     assert outcome.journal.reports('fault') == []
     assert outcome.journal.names().count('check') == 1

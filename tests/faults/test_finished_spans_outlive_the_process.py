@@ -129,6 +129,6 @@ def test_an_interrupt_inside_our_code_reaches_the_program(tmp_path: Path, versio
         assert set(range(seen - 1)) <= set(one.tasks)
         assert one.ids_are_unique()
         last = [span for span in one.spans if span.name == 'outer'][-1]
-        assert last.parent == int('cd' * 8, 16), 'an interrupted call has left its span current'
+        assert last.parent == bytes.fromhex('cd' * 8), 'an interrupted call has left its span current'
         assert all(span.ended for span in one.spans if span.name == 'outer')
         assert not one.journal.reports('fault')

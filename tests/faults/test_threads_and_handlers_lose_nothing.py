@@ -12,7 +12,7 @@ from tests.helpers.program import every_python, python
 @every_python
 def test_a_handler_that_records_every_half_millisecond(tmp_path: Path, version: str) -> None:
     main = """
-        import os, signal, time, work
+        import os, signal, work
 
         inside = 0
 
@@ -24,9 +24,9 @@ def test_a_handler_that_records_every_half_millisecond(tmp_path: Path, version: 
         signal.signal(signal.SIGALRM, handler)
 
         def loop():
-            n, end = 0, time.monotonic() + 0.12
+            n = 0
             signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
-            while time.monotonic() < end:
+            while inside < 200:
                 work.task(n)
                 n += 1
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -37,7 +37,7 @@ def test_a_handler_that_records_every_half_millisecond(tmp_path: Path, version: 
     for one in Tries(tmp_path, main).run(python(version)):
         assert one.code == 0, one.stderr
         own, inside = one.numbers
-        assert inside > 20
+        assert inside >= 200
         assert [n for n in one.tasks if n >= 0] == list(range(own))
         assert one.tasks.count(-1) == inside
         assert all(span.ended for span in one.spans)
@@ -65,7 +65,7 @@ def test_eight_threads_that_switch_every_microsecond(tmp_path: Path, version: st
         assert one.code == 0, one.stderr
         assert sorted(one.tasks) == [1000 * k + n for k in range(8) for n in range(400)]
         outer = {span.id for span in one.spans if span.name == 'outer'}
-        above: dict[int, set[int]] = {}
+        above: dict[bytes, set[int]] = {}
         for span in one.spans:
             if span.name == 'task':
                 above.setdefault(span.parent, set()).add(span.attributes['n'] // 1000)

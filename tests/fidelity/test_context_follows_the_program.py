@@ -231,7 +231,7 @@ TREES = {
         a_outer
         """,
     ),
-    'a thread starts with no span of another thread': (
+    'a thread starts under the span that is current where it is started': (
         """
         import threading
         def work(): m.leaf()
@@ -241,7 +241,7 @@ TREES = {
         """,
         """
         outer
-        leaf
+          leaf
         """,
     ),
     'a copied context carries the span, and only reads it': (

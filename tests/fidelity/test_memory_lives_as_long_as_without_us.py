@@ -185,7 +185,7 @@ CYCLES = """
     for turn in range(2):
         gc.collect()
         for _ in range(20): work()
-        print(gc.collect() < 10)  # a journal segment that rolls over leaves two
+        print(gc.collect() < 20)  # one a call would be 20; a journal segment that rolls over leaves up to ten
 """
 
 

@@ -26,4 +26,4 @@ def test_random_scripts_of_calls_have_the_outcomes_they_have_without_us(tmp_path
     spans = traced.journal.spans
     assert {span.name for span in spans} >= set(NAMES)
     # The agent's context never stays behind: no span has become the parent of a later script's.
-    assert {span.name for span in spans if span.parent != int('cd' * 8, 16)} <= {'echo', 'old'}
+    assert {span.name for span in spans if span.parent != bytes.fromhex('cd' * 8)} <= {'echo', 'old'}

@@ -43,7 +43,7 @@ TRACED = {
     for path in [
         PACKAGE / '__init__.py',
         PACKAGE / 'api.py',
-        *(path for part in ('hook', 'record', 'wrap') for path in sorted((PACKAGE / part).rglob('*.py'))),
+        *(path for part in ('hook', 'ray', 'record', 'wrap') for path in sorted((PACKAGE / part).rglob('*.py'))),
         *(PACKAGE / 'rules' / name for name in ('__init__.py', 'plan.py', 'registry.py', 'selection.py')),
         *(PACKAGE / 'settings' / name for name in ('__init__.py', 'exports.py', 'fields.py', 'project.py')),
     ]

@@ -86,12 +86,18 @@ def test_a_rule_that_lost_one_of_its_places_is_told_though_others_matched(place:
     assert 'matched in part (class Timer has no time): trainer:Timer.time' in ' '.join(done.stderr.split())
 
 
-def test_a_module_that_was_never_imported_is_told_too(place: Place):
-    place.write({'lens.yaml': (place.cwd / 'lens.yaml').read_text().replace('trainer:score', 'scoring:score')})
+def test_a_module_that_is_not_there_is_told_and_one_of_another_mode_is_not(place: Place):
+    rules = (place.cwd / 'lens.yaml').read_text()
+    place.write({'parts/__init__.py': '', 'parts/scoring.py': 'def score(): ...\n'})
 
-    done = place.lens('python', 'train.py')
+    place.write({'lens.yaml': rules.replace('trainer:score', 'parts.scoring:score')})
+    other = place.lens('--strict', 'python', 'train.py')
+    place.write({'lens.yaml': rules.replace('trainer:score', 'parts.scorer:score')})
+    gone = place.lens('--strict', 'python', 'train.py')
 
-    assert 'matched nothing (no process imported scoring): score' in ' '.join(done.stderr.split())
+    assert other.code == 0 and 'matched nothing' not in other.stderr
+    assert gone.code == 1
+    assert 'matched nothing (parts has no module scorer): score' in ' '.join(gone.stderr.split())
 
 
 def test_a_run_without_any_span_says_so_and_why(place: Place):

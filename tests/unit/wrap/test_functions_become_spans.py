@@ -128,7 +128,7 @@ def test_a_root_has_a_trace_of_its_own_and_links(tmp_path: Path) -> None:
     rules = [function('f', 'm:run', root=True), function('c', 'm:calls')]
     journal = traced(tmp_path, 'm.run(1); m.calls(m.run, 1); m.calls(m.run, 1)', *rules)
     roots = [span for span in journal.spans if span.name == 'f']
-    assert len({root.trace for root in roots}) == 3 and {root.parent for root in roots} == {0}
+    assert len({root.trace for root in roots}) == 3 and {root.parent for root in roots} == {b''}
     assert [[link[2]['lens.link'] for link in root.links] for root in roots] == [
         ['run'],
         ['run', 'enclosing'],

@@ -138,11 +138,11 @@ CASES = {
         'with m.timer.time(label="idle"): m.timer.start(label="step"); m.timer.stop(label="step")',
         "idle\n  step label='step' i=1",
     ),
-    'threads have their own branch': (
+    'a thread has its own branch, under the label that is open where it is started': (
         'import threading\n'
         'def work():\n    with m.timer.time("idle"): pass\n'
         'with m.timer.time("step"):\n    t = threading.Thread(target=work); t.start(); t.join()',
-        "step label='step' i=1\nidle",
+        "step label='step' i=1\n  idle",
     ),
     'a start in one thread and its stop in another': (
         'import threading\nm.timer.start("current")\n'
@@ -168,9 +168,9 @@ def test_a_root_label_starts_a_trace_linked_to_the_run_and_to_what_is_around_it(
     source += '        with m.timer.time("idle"): pass\n'
     traced = Program(tmp_path, {'m.py': MODULE, 'main.py': source}).traced([rule()])
     step, root, idle = traced.journal.spans
-    run_trace, run_root = int('ab' * 16, 16), int('cd' * 8, 16)
+    run_trace, run_root = b'\xab' * 16, b'\xcd' * 8
     assert (step.trace, step.parent) == (run_trace, run_root)
-    assert root.trace not in (run_trace, 0) and root.parent == 0
+    assert root.trace not in (run_trace, b'') and root.parent == b''
     assert [(t, s, a['lens.link']) for t, s, a in root.links] == [
         (run_trace, run_root, 'run'),
         (run_trace, step.id, 'enclosing'),

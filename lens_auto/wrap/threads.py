@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries the current span into threads: into a new one at its start, into a pool's for the time of one job.
+
+Our variable alone: a copy of the whole context would bring `np.errstate` and decimal settings along, which stay behind
+without us. (`asyncio.to_thread` copies the context itself.)
+"""
+
+from __future__ import annotations
+
+from lens_auto.record.span import current
+from lens_auto.wrap.code import AROUND, BEFORE
+from lens_auto.wrap.seams import Seams
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lens_auto.record.fault import Faults
+    from lens_auto.record.recorder import Recorder
+    from lens_auto.record.span import Span
+
+# A pool's thread belongs to nobody: it starts when a job is handed in and serves others after it.
+_POOL = 'concurrent.futures.thread'
+SEAMS = {
+    'threading': (('Thread.start', BEFORE, 'leaving'), ('Thread._bootstrap_inner', BEFORE, 'arriving')),
+    'concurrent.futures.thread': (('_WorkItem.__init__', BEFORE, 'leaving'), ('_WorkItem.run', AROUND, 'working')),
+}
+
+
+def threads(recorder: Recorder, faults: Faults) -> Seams:
+    """The seams of the standard library's threads and thread pools.
+
+    Args:
+        recorder: The process's recorder.
+        faults: Its fault count.
+    """
+    # By address: an object that is gone without having run leaves its entry to the next one at that address, which
+    # replaces or removes it.
+    waiting: dict[int, Span] = {}
+    told = {'leaving': Leaving(waiting), 'arriving': Arriving(waiting), 'working': Working(waiting)}
+    return Seams('threading', SEAMS, told, recorder, faults)
+
+
+class Leaving:
+    """`Thread.start(self)`, `_WorkItem.__init__(self, ...)`: the span that is current here is to be so there."""
+
+    __slots__ = ('_waiting',)
+
+    def __init__(self, waiting: dict[int, Span]):
+        """See the class.
+
+        Args:
+            waiting: Spans on their way, by the address of the thread or job.
+        """
+        self._waiting = waiting
+
+    def before(self, args: tuple[Any, ...]) -> None:
+        """A thread is started, or a job made.
+
+        Args:
+            args: The thread or job, and the rest.
+        """
+        span = current.get()
+        if span is not None and getattr(getattr(args[0], '_target', None), '__module__', '') != _POOL:
+            self._waiting[id(args[0])] = span
+        elif self._waiting:
+            self._waiting.pop(id(args[0]), None)
+
+
+class Arriving:
+    """`Thread._bootstrap_inner(self)`: the first thing a new thread runs. Its context is its own and ends with it."""
+
+    __slots__ = ('_waiting',)
+
+    def __init__(self, waiting: dict[int, Span]):
+        """See the class.
+
+        Args:
+            waiting: See `Leaving`.
+        """
+        self._waiting = waiting
+
+    def before(self, args: tuple[Any, ...]) -> None:
+        """A thread begins.
+
+        Args:
+            args: The thread.
+        """
+        span = self._waiting.pop(id(args[0]), None)
+        if span is not None:
+            current.set(span)
+
+
+class Working:
+    """`_WorkItem.run(self)`: a job of a pool, in a thread that has run others and will run more."""
+
+    __slots__ = ('_waiting',)
+
+    def __init__(self, waiting: dict[int, Span]):
+        """See the class.
+
+        Args:
+            waiting: See `Leaving`.
+        """
+        self._waiting = waiting
+
+    def before(self, args: tuple[Any, ...]) -> tuple[Span | None] | None:
+        """A job begins; the answer holds what was current in this thread.
+
+        Args:
+            args: The job.
+        """
+        span = self._waiting.pop(id(args[0]), None)
+        if span is None:
+            return None
+        outside = (current.get(),)
+        current.set(span)
+        return outside
+
+    def after(self, args: tuple[Any, ...], outside: tuple[Span | None]) -> None:
+        """It is over.
+
+        Args:
+            args: The job.
+            outside: From `before`.
+        """
+        current.set(outside[0])
