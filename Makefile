@@ -13,25 +13,40 @@ USABLE := import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))
 
 .DEFAULT_GOAL := help
 # Each makes what it needs (venvs for the interpreters it finds) and prints ratios of two things measured in one run.
-BENCHES := bench/span.py bench/call.py bench/idle_process.py bench/start.py
+BENCHES := bench/span.py bench/call.py bench/idle_process.py bench/start.py bench/remote.py
 
-.PHONY: help demo test lint types docs bench clean
+# Each in a venv of its own, made once and kept in ~/.cache/lens-auto-tests.
+RAY_VERSIONS := 2.40.0,2.48.0,newest
+
+.PHONY: help demo demo-ray test test-frameworks lint types docs bench clean
 
 help:
-	@echo 'make demo    a small GRPO training, traced: the step table and a run folder (a few minutes the first time)'
-	@echo 'make test    all tests'
-	@echo 'make lint    ruff and the import contracts'
-	@echo 'make types   pyright'
-	@echo 'make docs    the generated pages and rules/schema.json, and a check of every link'
-	@echo 'make bench   what recording costs, against the OpenTelemetry SDK, on every Python found'
-	@echo 'make clean   removes .venv, caches and build output; keeps lens-runs/'
+	@echo 'make demo             a small GRPO training, traced: the step table and a run folder (a few minutes the first time)'
+	@echo 'make demo-ray         the same on Ray actors, then with generation running ahead'
+	@echo 'make test             all tests'
+	@echo 'make test-frameworks  the tests on Ray, all of them, on each Ray version that is supported'
+	@echo 'make lint             ruff and the import contracts'
+	@echo 'make types            pyright'
+	@echo 'make docs             the generated pages and rules/schema.json, and a check of every link'
+	@echo 'make bench            what recording costs, against the OpenTelemetry SDK, on every Python found'
+	@echo 'make clean            removes .venv, caches and build output; keeps lens-runs/'
 
 demo: $(VENV)/.has-demo
 	@echo '$$ lens-instrument python examples/run_grpo.py'
 	@PATH="$(CURDIR)/$(BIN):$$PATH" lens-instrument python examples/run_grpo.py
 
+# Each training in turn, so that the second has the machine to itself.
+demo-ray: $(VENV)/.has-demo-ray
+	@echo '$$ lens-instrument python examples/run_grpo.py --ray --steps 40'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" lens-instrument python examples/run_grpo.py --ray --steps 40
+	@echo '$$ lens-instrument python examples/run_grpo.py --ray --async --steps 40'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" lens-instrument python examples/run_grpo.py --ray --async --steps 40
+
 test: $(VENV)/.has-dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-frameworks: $(VENV)/.has-dev
+	LENS_TEST_RAY=$(RAY_VERSIONS) $(BIN)/python -m pytest tests/ray $(PYTEST_ARGS)
 
 lint: $(VENV)/.has-dev
 	$(BIN)/ruff check .
@@ -65,7 +80,12 @@ $(VENV)/.has-demo: pyproject.toml constraints/torch-cpu.txt $(VENV)/pyvenv.cfg
 	@$(PIP) install $(TORCH) -e '.[demo]'
 	@touch $@
 
-$(VENV)/.has-dev: pyproject.toml constraints/torch-cpu.txt constraints/tools.txt $(VENV)/pyvenv.cfg
-	@echo 'installing lens-auto, torch and the test tools into $(VENV)'
-	@$(PIP) install $(TORCH) $(TOOLS) -e '.[dev]'
+$(VENV)/.has-demo-ray: pyproject.toml constraints/torch-cpu.txt $(VENV)/pyvenv.cfg
+	@echo 'installing lens-auto, torch and Ray into $(VENV)'
+	@$(PIP) install $(TORCH) -e '.[demo,ray]'
 	@touch $(VENV)/.has-demo $@
+
+$(VENV)/.has-dev: pyproject.toml constraints/torch-cpu.txt constraints/tools.txt $(VENV)/pyvenv.cfg
+	@echo 'installing lens-auto, torch, Ray and the test tools into $(VENV)'
+	@$(PIP) install $(TORCH) $(TOOLS) -e '.[dev]'
+	@touch $(VENV)/.has-demo $(VENV)/.has-demo-ray $@
