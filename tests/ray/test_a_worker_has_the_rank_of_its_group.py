@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers inherit the driver's RANK, which is not theirs: a group's have their own, any other actor is rank 0 of 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.helpers.ray_program import RayPlace, rules_text
+
+pytestmark = pytest.mark.timeout(300)
+
+PROGRAM = """
+import ray
+
+@ray.remote
+class Worker:
+    def work(self):
+        return True
+
+ray.init(address='local', num_cpus=2, include_dashboard=False)
+group = [
+    Worker.options(
+        name=f'group-{rank}',
+        runtime_env={'env_vars': {'RANK': str(rank), 'WORLD_SIZE': '2', 'LOCAL_RANK': str(rank)}},
+    ).remote()
+    for rank in range(2)
+]
+single = Worker.options(name='single').remote()
+assert all(ray.get([worker.work.remote() for worker in (*group, single)]))
+ray.shutdown()
+"""
+DRIVER = {'RANK': '3', 'WORLD_SIZE': '8', 'LOCAL_RANK': '3'}
+
+
+def test_of_a_group_and_of_none(new_place: Callable[..., RayPlace]) -> None:
+    place = new_place().write({'train.py': PROGRAM, 'rules.yaml': rules_text({'work': 'train.py:Worker.work'})})
+    traced = place.traced('train.py', env=DRIVER)
+    assert traced.done.code == 0, traced.done.stderr
+    found = {
+        span.resource['ray.actor.name']: (span.resource['dl.rank'], span.resource['dl.world_size'])
+        for span in traced.spans
+        if span.name == 'work'
+    }
+    assert found == {'group-0': (0, 2), 'group-1': (1, 2), 'single': (0, 1)}
+
+
+def test_a_rank_that_does_not_export_leaves_nothing(new_place: Callable[..., RayPlace]) -> None:
+    place = new_place().write({'train.py': PROGRAM, 'rules.yaml': rules_text({'work': 'train.py:Worker.work'})})
+    traced = place.traced('train.py', env={'LENS_EXPORT_STRATEGY': 'single_rank', 'LENS_EXPORT_RANK': '0'})
+    assert traced.done.code == 0, traced.done.stderr
+    names = sorted(span.resource['ray.actor.name'] for span in traced.spans if span.name == 'work')
+    assert names == ['group-0', 'single']
