@@ -70,6 +70,11 @@ class RayPlace(Place):
             'RAY_DEDUP_LOGS': '0',
         }
 
+    def write(self, files: Mapping[str, str]) -> RayPlace:
+        """See `Place.write`."""
+        super().write(files)
+        return self
+
     def end(self) -> None:
         """End what still runs out of the Ray folder."""
         for _ in range(20):
@@ -101,7 +106,7 @@ class RayPlace(Place):
                         yield int(entry.name)
 
     def execute(self, *command: str, env: Mapping[str, str] | None = None, patience: float = PATIENCE) -> Done:
-        """Run a command to its end. Its output goes to files: a daemon of Ray that outlives it holds no pipe of ours."""
+        """Run a command to its end. Its output goes to files: a daemon of Ray that outlives it holds no pipe."""
         out, err = self.folder / 'stdout', self.folder / 'stderr'
         with open(out, 'wb') as stdout, open(err, 'wb') as stderr:
             process = subprocess.Popen(

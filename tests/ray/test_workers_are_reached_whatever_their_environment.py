@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""runtime_envs, other venvs, setup hooks, clusters that were there before: the program runs as without us, with spans."""
+"""runtime_envs, other venvs, setup hooks, clusters that were there before: as without us, and with spans."""
 
 from __future__ import annotations
 

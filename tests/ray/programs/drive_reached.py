@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drive_reached.py ORDER`: JSON with `init` (of ray.init) and `cells` (the arguments of reached.phase, one after the other)."""
+"""`drive_reached.py ORDER`: JSON with `init` (of ray.init) and `cells` (the arguments of each reached.phase)."""
 
 import json
 import sys

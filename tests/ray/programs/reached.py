@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+# Ray's own annotations know less than Ray does.
+# pyright: reportCallIssue=false
 """What runs in workers that are hard to reach, and the driver's calls to it."""
 
 import json

@@ -15,8 +15,8 @@ def phase_script_task(folder):
 
 
 def phase_script_actor(folder):
-    return ray.get(script.ScriptActor.remote(1, key=2).work.remote(1, key=2), timeout=PATIENCE)
+    return ray.get((_held := script.ScriptActor.remote(1, key=2)).work.remote(1, key=2), timeout=PATIENCE)
 
 
 def phase_script_late_actor(folder):
-    return ray.get(ray.remote(script.ScriptLate).remote().work.remote(1, key=2), timeout=PATIENCE)
+    return ray.get((_held := ray.remote(script.ScriptLate).remote()).work.remote(1, key=2), timeout=PATIENCE)

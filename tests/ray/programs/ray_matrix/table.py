@@ -55,7 +55,7 @@ def _task(name: str, *functions: str | Body, **facts: object) -> Cell:
 def _actor(name: str, *methods: str | Body, **facts: object) -> Cell:
     def body(method: str) -> Body:
         owner = method.partition('.')[0]
-        return Body(**{'target': f'actors:{method}', 'actor': owner, **facts})  # type: ignore[arg-type]
+        return Body(**{'target': f'actors:{method}', 'actor': owner, **facts})
 
     return Cell(name, tuple(one if isinstance(one, Body) else body(one) for one in methods))
 

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+# Ray's own annotations know less than Ray does.
+# pyright: reportArgumentType=false, reportCallIssue=false
 """Ray tasks."""
 
 import ray
