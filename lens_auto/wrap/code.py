@@ -149,7 +149,11 @@ _GENERATOR = """\
             return (yield from {call})
         _lens_s = _lens_h.begin({key!r}, {values})
         if _lens_s is None:
-            return (yield from {call})
+            try:
+                return (yield from {call})
+            except:
+                _lens_h.unseen({key!r})
+                raise
         try:
             _lens_r = yield from _lens_h.steps(_lens_s, {call})
         except:
@@ -199,7 +203,7 @@ _ASYNC_GENERATOR = """\
                 try:
                     _lens_v = yield (_lens_v, _lens_v := None)[0]
                 except BaseException as _lens_x:
-                    _lens_e = _lens_r.athrow(_lens_x)
+                    _lens_e = _lens_r.athrow(_lens_x.with_traceback(_lens_x.__traceback__.tb_next))
                 else:
                     _lens_e = _lens_r.asend((_lens_v, _lens_v := None)[0])
         except StopAsyncIteration:
@@ -207,6 +211,8 @@ _ASYNC_GENERATOR = """\
         except:
             if _lens_s is not None:
                 _lens_h.fail(_lens_s)
+            elif _lens_h is not None:
+                _lens_h.unseen({key!r})
             raise
         if _lens_s is not None:
             try:
@@ -217,15 +223,24 @@ _ASYNC_GENERATOR = """\
 """
 
 _BEFORE = """\
-        if _lens_h is not None and not _lens_h.is_compiling():
-            _lens_h.before({key!r}, {values})
-        return {wait}{call}
+        if _lens_h is None or _lens_h.is_compiling():
+            return {wait}{call}
+        _lens_h.before({key!r}, {values})
+        try:
+            return {wait}{call}
+        except:
+            _lens_h.unseen({key!r})
+            raise
 """
 
 _AFTER = """\
         if _lens_h is None or _lens_h.is_compiling():
             return {wait}{call}
-        _lens_r = {wait}{kept}
+        try:
+            _lens_r = {wait}{kept}
+        except:
+            _lens_h.unseen({key!r})
+            raise
         _lens_h.after({key!r}, {values}, _lens_r)
         return _lens_r
 """
@@ -313,7 +328,7 @@ def _nested(code: CodeType, name: str) -> CodeType:
 
 
 def _one_line(size: int) -> bytes:
-    """A line table that puts `size` bytes of code on the first line: a traceback through us shows the `def` line."""
+    """A line table that puts `size` bytes of code on the first line: where a traceback shows us, it is at the `def`."""
     table = bytearray()
     if sys.version_info >= (3, 11):
         # PEP 626 as of 3.11 (Objects/locations.md): code 13 = line delta only, here 0, for up to 8 code units.

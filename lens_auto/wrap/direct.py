@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from lens_auto.record.standard import CodeType, FunctionType
 from lens_auto.wrap.code import AFTER, AROUND, BEFORE, REPLACE, Signature, Unwrappable, like
+from lens_auto.wrap.unseen import unseen_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,21 +26,30 @@ def _lens_w({parameters}):
     _lens_v = {values}
 {body}"""
 
+_CALL = """\
+    try:
+        {taken}_lens_g({call})
+    except:
+        _lens_u = 'lens:unseen'
+        _lens_u()
+        raise
+"""
+_RETURNED = _CALL.replace('{taken}', 'return ')
+_KEPT = _CALL.replace('{taken}', '_lens_r = ')
 _BODIES = {
-    BEFORE: '    _lens_n(_lens_v)\n    return _lens_g({call})\n',
-    AFTER: '    _lens_r = _lens_g({call})\n    _lens_m(_lens_v, _lens_r)\n    return _lens_r\n',
-    BOTH: """\
-    if {condition}:
+    BEFORE: f'    _lens_n(_lens_v)\n{_RETURNED}',
+    AFTER: f'{_KEPT}    _lens_m(_lens_v, _lens_r)\n    return _lens_r\n',
+    BOTH: f"""\
+    if {{condition}}:
         _lens_n(_lens_v)
-    _lens_r = _lens_g({call})
+{_KEPT}
     _lens_m(_lens_v, _lens_r)
     return _lens_r
 """,
-    REPLACE: '    return _lens_m(_lens_v, _lens_g({call}))\n',
-    AROUND: """\
+    REPLACE: f'{_KEPT}    return _lens_m(_lens_v, _lens_r)\n',
+    AROUND: f"""\
     _lens_c = _lens_n(_lens_v)
-    try:
-        return _lens_g({call})
+{_RETURNED}
     finally:
         if _lens_c is not None:
             _lens_m(_lens_v, _lens_c)
@@ -93,6 +103,7 @@ class Direct:
             'lens:original': FunctionType(code, function.__globals__, code.co_name),
             'lens:before': before,
             'lens:after': after,
+            'lens:unseen': unseen_here,
         }
         consts: Any = tuple(objects.get(const, const) if type(const) is str else const for const in ours.co_consts)
         self.function = function

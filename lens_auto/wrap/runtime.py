@@ -20,11 +20,12 @@ from lens_auto.record.span import current
 from lens_auto.record.standard import ModuleType
 from lens_auto.wrap.leaked import CHECKS_AFTER_CALL, leaked
 from lens_auto.wrap.reading import reading
+from lens_auto.wrap.unseen import unseen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
+    from types import FrameType, TracebackType
     from typing import Any
 
     from lens_auto.record.fault import Faults
@@ -58,7 +59,7 @@ class Runtime:
         self._disable = disable
         self.module = ModuleType(NAME, 'Runtime of lens-auto; see lens_auto.wrap.runtime.')
         self.module.__dict__.update(_around(self.sites, self._failed), **_told(self.sites, self._failed))
-        self.module.__dict__.update(_generator(self._failed))
+        self.module.__dict__.update(_generator(self._failed), **_passing(self._failed))
         self.is_compiling = bool
 
     @property
@@ -139,7 +140,7 @@ def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, An
     `enter`: a call begins; its span becomes current. `begin`: a generator begins; its span is current only while its
     body runs. Both answer None when the call is not recorded. Then `leave` or `fail`.
     """
-    cut = _cutter(failed)
+    cut, hide = _cutter(failed), _hider(failed)
 
     def leave(span: Span, result: Any) -> None:
         """The call returned."""
@@ -160,6 +161,7 @@ def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, An
             error = sys.exc_info()[1]
             if error is not None:
                 span.site.fail(span, error)
+            unseen(sys._getframe(1), STEPS)  # pyright: ignore[reportPrivateUsage]
         except Exception as problem:
             if foreign(problem):
                 cut(span)
@@ -178,9 +180,35 @@ def _around(sites: dict[str, Site], failed: Callable[..., None]) -> dict[str, An
             site = sites.get(key)
             if site is not None and error is not None and not _from_original(error, site):
                 cut(leaked(site, error))
+        hide(key, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
 
     enter, begin = _entry(sites, failed, True), _entry(sites, failed, False)
     return {'enter': enter, 'begin': begin, 'leave': leave, 'fail': fail, 'lost': lost}
+
+
+def _hider(failed: Callable[..., None]) -> Callable[[str, FrameType], None]:
+    """Takes the frame of our code out of the traceback of an exception that no span ends with."""
+
+    def hide(key: str, frame: FrameType) -> None:
+        try:
+            unseen(frame)
+        except Exception as problem:
+            if foreign(problem):
+                raise
+            failed('leave', key, problem)
+
+    return hide
+
+
+def _passing(failed: Callable[..., None]) -> dict[str, Any]:
+    """What code around a call that no span is for calls when it raises: `unseen`."""
+    hide = _hider(failed)
+
+    def unseen_of(key: str) -> None:
+        """The call raised."""
+        hide(key, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+
+    return {'unseen': unseen_of}
 
 
 def _cutter(failed: Callable[..., None]) -> Callable[[Span | None], None]:
@@ -332,3 +360,7 @@ class Steps:
             self._generator.close()
         finally:
             self._rest(self._span)
+
+
+# Between our code around a generator and the generator itself.
+STEPS = tuple(each.__code__ for each in (Steps.__next__, Steps.send, Steps.throw, Steps.close))

@@ -31,7 +31,6 @@ MAIN = """
 DIFFERENCES = {
     'warning': ('main.py', '/m.py'),
     'caller': ('<module>', 'who'),
-    'traceback': ("['<module>', 'boom']", "['<module>', 'boom', 'boom']"),
     'generator': ("['value']", '[]'),
     'globals': ("['len', 'str']", "['BaseException', 'KeyboardInterrupt', 'SystemExit', 'len', 'str']"),
 }
@@ -42,6 +41,9 @@ def test_one_frame_more_for_each_wrapped_call(tmp_path: Path, version: str) -> N
     program = Program(tmp_path, {'m.py': MODULE, 'main.py': MAIN})
     rules = [function(name, f'm:{name}') for name in ('warn', 'who', 'boom', 'gen', 'plain')]
     runs = program.plain(python=python(version)), program.traced(rules, python=python(version))
+    differences = dict(DIFFERENCES)
+    if version == '3.10':  # later ones let us take our frame out again
+        differences['traceback'] = ("['<module>', 'boom']", "['<module>', 'boom', 'boom']")
     plain, traced = (dict(line.split(' ', 1) for line in run.stdout.splitlines()) for run in runs)
-    for what, (without, with_us) in DIFFERENCES.items():
+    for what, (without, with_us) in differences.items():
         assert plain[what].endswith(without) and traced[what].endswith(with_us), what
