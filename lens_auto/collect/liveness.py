@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import select
 
+from lens_auto.collect.rollcall import is_helper
 from lens_auto.record import process
 
 TYPE_CHECKING = False
@@ -20,6 +21,7 @@ def carriers(spool: str) -> int:
     """How many processes of this user carry a spool in their environment: each may yet start a Python that records.
 
     A shell left in the background has no journal and no line in the roll-call; this is all that can be seen of it.
+    Helpers are passed over: what they start is no part of the run, and Ray's agents outlive a killed driver by minutes.
 
     Args:
         spool: The spool.
@@ -30,8 +32,8 @@ def carriers(spool: str) -> int:
         if not name.isdigit() or int(name) == os.getpid():
             continue
         try:
-            with open(f'/proc/{name}/environ', 'rb') as environ:
-                count += word in environ.read()
+            with open(f'/proc/{name}/environ', 'rb') as environ, open(f'/proc/{name}/cmdline', 'rb') as command:
+                count += word in environ.read() and not is_helper(command.read())
         except OSError:
             continue  # another user's, or gone
     return count

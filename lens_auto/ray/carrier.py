@@ -82,6 +82,17 @@ class Carriers:
             if function is not None and function.__code__.co_name == '_resume_span':
                 self.patches.append(Patch(function, self.key, BEFORE))
 
+    def select(self, on: bool) -> None:
+        """Have them told of it, or leave them as Ray made them.
+
+        Args:
+            on: This process records spans.
+        """
+        if on and self.patches:
+            self._sites[self.key] = self
+        for patch in self.patches:
+            (patch.reopen if on else patch.shut)()
+
     def told(self, args: tuple[Any, ...]) -> None:
         """A method begins: say on the caller's behalf that it called this task.
 

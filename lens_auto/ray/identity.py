@@ -11,6 +11,7 @@ from lens_auto.record.resource import describe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from lens_auto.record.recorder import Recorder
@@ -19,15 +20,17 @@ if TYPE_CHECKING:
 class Identity:
     """What the collector shall know of this worker besides what the process says of itself."""
 
-    __slots__ = ('_actor_class', '_ranks', '_recorder', '_told')
+    __slots__ = ('_actor_class', '_ranked', '_ranks', '_recorder', '_told')
 
-    def __init__(self, recorder: Recorder):
+    def __init__(self, recorder: Recorder, ranked: Callable[[], None]):
         """See the class.
 
         Args:
             recorder: The process's recorder.
+            ranked: Called when the process has another rank than it began with: it may be one that does not export.
         """
         self._recorder = recorder
+        self._ranked = ranked
         self._actor_class = ''
         self._told: dict[str, Any] = {}
         self._ranks = _ranks()
@@ -71,6 +74,7 @@ class Identity:
         if ranks != self._ranks:
             self._ranks = ranks
             self._recorder.resource(describe(os.environ))
+            self._ranked()
 
 
 def _ranks() -> tuple[str | None, ...]:

@@ -51,6 +51,7 @@ class Ray(Seams):
         faults: Faults,
         sites: dict[str, Any],
         loaded: Callable[[str, str, Any], None],
+        ranked: Callable[[], None],
         environ: Any,
     ):
         """See the class.
@@ -60,11 +61,13 @@ class Ray(Seams):
             faults: Its fault count.
             sites: The process's sites, by key.
             loaded: Patches what the rules name in a class or function that Ray has loaded, see `Patches.loaded`.
+            ranked: See `Identity`.
             environ: `os.environ`.
         """
-        self.tasks = Tasks(recorder, faults)
+        self.tasks = Tasks(recorder, faults, ranked)
+        self._carriers = Carriers(recorder, sites)
         told = {
-            'classes': ClassLoads(loaded, self.tasks, Carriers(recorder, sites)),
+            'classes': ClassLoads(loaded, self.tasks, self._carriers),
             'functions': FunctionLoads(loaded),
             'methods': MethodCalls(self.tasks),
             'actors': ActorCreations(self.tasks),
@@ -78,3 +81,4 @@ class Ray(Seams):
         """See `Seams.select`."""
         super().select(on)
         self.tasks.select(on)
+        self._carriers.select(on)

@@ -40,17 +40,18 @@ class Tasks:
 
     __slots__ = ('_alone', '_faults', '_identity', '_put', '_recorder', '_worker', 'names')
 
-    def __init__(self, recorder: Recorder, faults: Faults):
+    def __init__(self, recorder: Recorder, faults: Faults, ranked: Callable[[], None]):
         """See the class.
 
         Args:
             recorder: The process's recorder.
             faults: Its fault count.
+            ranked: See `Identity`.
         """
         self._recorder = recorder
         self._faults = faults
         self._worker = in_ray_worker()
-        self._identity = Identity(recorder)
+        self._identity = Identity(recorder, ranked)
         self.names: dict[bytes, str] | None = None
         self._put = recorder.journal.put
         # Nobody wants to know of a call without a span around it.

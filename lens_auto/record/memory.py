@@ -95,12 +95,38 @@ _kept: list[Any] = []
 _FAILED = (1 << 64) - 1  # (void *) -1
 
 
+class _Calls:
+    """mmap(2) and munmap(2), and the types they take: made once, as classes are never freed at once."""
+
+    __slots__ = ('char', 'errno', 'map', 'unmap')
+
+    def __init__(self, c: Any):
+        self.char, self.errno = _simple(c, 'c'), c.get_errno
+        self.map, self.unmap = _functions(c)
+
+
+_calls: list[_Calls] = []
+
+
 def _map_by_ctypes(fd: int, size: int) -> Mapped:
-    try:
-        c = compiled('_ctypes')
-    except ImportError:
-        return _map_by_mmap(fd, size)
-    pointer, length, number, offset, char = (_simple(c, code) for code in 'PLilc')
+    if not _calls:
+        try:
+            _calls.append(_Calls(compiled('_ctypes')))
+        except ImportError:
+            return _map_by_mmap(fd, size)
+    calls = _calls[0]
+    read_write, shared = 3, 1
+    address = calls.map(None, size, read_write, shared, fd, 0)
+    if address is None or address == _FAILED:
+        code = calls.errno()
+        raise OSError(code, os.strerror(code))
+    view = memoryview((calls.char * size).from_address(address)).cast('B')
+    unmap = calls.unmap
+    return Mapped(view, lambda: unmap(address, size))
+
+
+def _functions(c: Any) -> tuple[Any, Any]:
+    pointer, length, number, offset = (_simple(c, code) for code in 'PLil')
 
     class Library:
         _handle = c.dlopen(None, 0)
@@ -116,14 +142,7 @@ def _map_by_ctypes(fd: int, size: int) -> Mapped:
         _restype_ = number
         _argtypes_ = (pointer, length)
 
-    read_write, shared = 3, 1
-    address = Map(('mmap', Library))(None, size, read_write, shared, fd, 0)
-    if address is None or address == _FAILED:
-        code = c.get_errno()
-        raise OSError(code, os.strerror(code))
-    view = memoryview((char * size).from_address(address)).cast('B')
-    release = Unmap(('munmap', Library))
-    return Mapped(view, lambda: release(address, size))
+    return Map(('mmap', Library)), Unmap(('munmap', Library))
 
 
 def _simple(c: Any, code: str) -> Any:

@@ -21,12 +21,14 @@ class Cluster:
     def __enter__(self) -> Cluster:
         arguments = {
             'port': self.address.partition(':')[2],
-            'ray-client-server-port': str(_free()),
             'node-ip-address': '127.0.0.1',
             'num-cpus': '2',
             'include-dashboard': 'false',
             'temp-dir': str(self._place.ray_folder / 'head'),
         }
+        # A minimal Ray has no Ray Client, and older ones refuse its port then.
+        if not subprocess.run([self._place.python, '-c', 'import grpc'], capture_output=True).returncode:
+            arguments['ray-client-server-port'] = str(_free())
         options = [f'--{name}={value}' for name, value in arguments.items()]
         self._log = open(self._place.folder / 'head.log', 'wb')
         self._process = subprocess.Popen(

@@ -92,17 +92,20 @@ class RayPlace(Place):
         shutil.rmtree(self.ray_folder, ignore_errors=True)
 
     def processes(self, title: str = '') -> Iterator[int]:
-        """The processes that carry this place's Ray folder in their environment.
+        """The processes that carry this place's Ray folder, or the place's own, in their environment.
 
         Args:
             title: Only those whose command line holds this.
         """
-        mark = f'RAY_TMPDIR={self.ray_folder}'.encode()
+        # The title of one of Ray's agents may be in the place of either.
+        marks = (f'RAY_TMPDIR={self.ray_folder}\0'.encode(), f'{self.folder}/'.encode())
         for entry in Path('/proc').iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 with _gone():
-                    ours = mark in (entry / 'environ').read_bytes().split(b'\0')
-                    if ours and title.encode() in (entry / 'cmdline').read_bytes():
+                    environ = (entry / 'environ').read_bytes()
+                    if not any(mark in environ for mark in marks):
+                        continue
+                    if title.encode() in (entry / 'cmdline').read_bytes():
                         yield int(entry.name)
 
     def execute(self, *command: str, env: Mapping[str, str] | None = None, patience: float = PATIENCE) -> Done:
@@ -131,18 +134,24 @@ class RayPlace(Place):
         """Run `python PROGRAM` without us."""
         return self.execute(self.python, *program, env=env)
 
-    def command(self, run_dir: Path, *program: str, rules: Iterable[str] = ('rules.yaml',)) -> list[str]:
+    def command(
+        self, run_dir: Path, *program: str, rules: Iterable[str] = ('rules.yaml',), groups: str = 'rollout'
+    ) -> list[str]:
         """`lens-instrument ... python PROGRAM` with rule files of the working directory."""
         files = [part for name in rules for part in ('--rules', name)]
-        options = ['--run-dir', str(run_dir), '--no-summary', '--span-groups', 'rollout']
+        options = ['--run-dir', str(run_dir), '--no-summary', '--span-groups', groups]
         return [LENS, *files, *options, self.python, *program]
 
     def traced(
-        self, *program: str, rules: Iterable[str] = ('rules.yaml',), env: Mapping[str, str] | None = None
+        self,
+        *program: str,
+        rules: Iterable[str] = ('rules.yaml',),
+        env: Mapping[str, str] | None = None,
+        groups: str = 'rollout',
     ) -> Traced:
         """Run `python PROGRAM` under `lens-instrument`."""
         run_dir = Path(tempfile.mkdtemp(prefix='run-', dir=self.folder)) / 'run'
-        return Traced(self.execute(*self.command(run_dir, *program, rules=rules), env=env), Run(run_dir))
+        return Traced(self.execute(*self.command(run_dir, *program, rules=rules, groups=groups), env=env), Run(run_dir))
 
 
 def answers(stdout: str) -> list[dict[str, Any]]:

@@ -31,6 +31,24 @@ single = Worker.options(name='single').remote()
 assert all(ray.get([worker.work.remote() for worker in (*group, single)]))
 ray.shutdown()
 """
+LATE = """
+import os
+import ray
+
+@ray.remote
+class Worker:
+    def __init__(self, rank):
+        os.environ.update(RANK=str(rank), WORLD_SIZE='2', LOCAL_RANK=str(rank))
+
+    def work(self):
+        return True
+
+ray.init(address='local', num_cpus=2, include_dashboard=False)
+for worker in [Worker.options(name=f'group-{rank}').remote(rank) for rank in range(2)]:
+    for _ in range(3):
+        assert ray.get(worker.work.remote())
+ray.shutdown()
+"""
 DRIVER = {'RANK': '3', 'WORLD_SIZE': '8', 'LOCAL_RANK': '3'}
 
 
@@ -52,3 +70,12 @@ def test_a_rank_that_does_not_export_leaves_nothing(new_place: Callable[..., Ray
     assert traced.done.code == 0, traced.done.stderr
     names = sorted(span.resource['ray.actor.name'] for span in traced.spans if span.name == 'work')
     assert names == ['group-0', 'single']
+
+
+def test_a_rank_that_comes_with_the_constructor_counts_from_then_on(new_place: Callable[..., RayPlace]) -> None:
+    place = new_place().write({'train.py': LATE, 'rules.yaml': rules_text({'work': 'train.py:Worker.work'})})
+    traced = place.traced('train.py', env={'LENS_EXPORT_STRATEGY': 'single_rank', 'LENS_EXPORT_RANK': '0'})
+    assert traced.done.code == 0, traced.done.stderr
+    names = sorted(span.resource['ray.actor.name'] for span in traced.spans if span.name == 'work')
+    # The first span of the other rank is what tells us of it.
+    assert names == ['group-0', 'group-0', 'group-0', 'group-1']

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from tests.helpers.other_venv import other_venv
 from tests.helpers.ray_cluster import Cluster
 from tests.helpers.ray_program import RayPlace, Traced, answers, rules_text
+from tests.helpers.run import Run
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -189,3 +191,69 @@ def test_two_drivers_of_one_cluster_keep_their_runs_apart(place: RayPlace, clust
     assert {run.done.stdout for run in runs} == {plain.stdout}
     assert [faults(run, 1) for run in runs] == [[], []]
     assert Path(runs[0].run.path) != Path(runs[1].run.path)
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize('there_before', [False, True], ids=['local', 'there before'])
+def test_a_users_own_runtime_env_hook_has_its_say(place: RayPlace, cluster: Cluster, there_before: bool) -> None:
+    init = {'address': cluster.address} if there_before else LOCAL
+    cell = {'cell': 'hook', 'options': {}, 'names': ['OF_THE_USER']}
+    traced = compare(place, init, cell, RAY_RUNTIME_ENV_HOOK='reached.hook')
+    assert answers(traced.done.stdout)[0]['said'][2][0] == 'by the hook'
+    assert not faults(traced, 1)
+
+
+@pytest.mark.frameworks
+def test_packages_that_ray_installs_for_a_worker(new_place: Callable[..., RayPlace], tmp_path: Path) -> None:
+    """`pip` makes a venv on the machine; what pip and virtualenv run meanwhile is no worker."""
+    _installed(tmp_path, 'tomli')
+    place = reach_place(new_place)
+    place.python = other_venv(tmp_path / 'other', place.python)
+    # Ray asks for virtualenv, in the venv that it runs in itself.
+    at = next((tmp_path / 'other' / 'lib').glob('python3*')) / 'site-packages'
+    pip = [sys.executable, '-m', 'pip', '--disable-pip-version-check', '--no-input', '-q', 'install']
+    done = subprocess.run([*pip, '--target', str(at), 'virtualenv'], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f'pip cannot install virtualenv here: {done.stderr.strip().splitlines()[-1]}')
+    options = {'runtime_env': {'pip': ['tomli']}}
+    traced = compare(place, LOCAL, {'cell': 'pip', 'options': options, 'names': ['OF_THE_USER']})
+    assert not faults(traced, 1)
+    assert {span.resource.get('lens.role') for span in traced.spans} == {'launcher', 'driver', 'worker'}
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize('way', ['py_executable', 'hook'])
+def test_workers_that_uv_starts(place: RayPlace, tmp_path: Path, way: str) -> None:
+    uv = str(_installed(tmp_path, 'uv') / 'bin' / 'uv')
+    run = [uv, 'run', '--no-project', '--offline', '--python', place.python]
+    env = {'UV_CACHE_DIR': str(tmp_path / 'cache')}
+    if way == 'py_executable':
+        options = {'runtime_env': {'py_executable': ' '.join(run)}}
+        assert not faults(compare(place, LOCAL, {'cell': way, 'options': options}, **env), 1)
+        return
+    # Ray's hook sees that the driver is a child of `uv run`, and has the workers started in the same way.
+    hook = 'ray._private.runtime_env.uv_runtime_env_hook'
+    if subprocess.run([place.python, '-c', f'import {hook}'], capture_output=True).returncode:
+        pytest.skip('this ray has no hook for uv')
+    env['RAY_RUNTIME_ENV_HOOK'] = f'{hook}.hook'
+    order = json.dumps({'init': LOCAL, 'cells': [{'cell': way, 'options': {}}]})
+    plain = place.execute(*run, 'drive_reached.py', order, env=env)
+    assert plain.code == 0, plain.stderr[-3000:]
+    run_dir = tmp_path / 'run'
+    command = place.command(run_dir, 'drive_reached.py', order)
+    at = command.index(place.python)
+    done = place.execute(*command[:at], *run, *command[at + 1 :], env=env)
+    assert done.code == 0, done.stderr[-3000:]
+    assert answers(done.stdout) == answers(plain.stdout)
+    assert not faults(Traced(done, Run(run_dir)), 1)
+
+
+def _installed(folder: Path, package: str) -> Path:
+    """A venv with one package from the index, or a test that is skipped."""
+    venv = folder / 'installed'
+    subprocess.run([sys.executable, '-m', 'venv', str(venv)], check=True)
+    pip = [str(venv / 'bin' / 'python'), '-m', 'pip', '--disable-pip-version-check', '--no-input', '-q', 'install']
+    done = subprocess.run([*pip, package], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f'pip cannot install {package} here: {done.stderr.strip().splitlines()[-1]}')
+    return venv

@@ -71,8 +71,8 @@ def whole(place: RayPlace, done: Done, run: Run) -> Run:
     wait_until(lambda: not list(place.processes('Mortal')), patience=60)
     # Ray's agents outlive a raylet or a driver that is killed; while they do, the run may yet get processes.
     place.end()
-    replay = place.execute(LENS, '--replay', str(run.path))
-    assert replay.code == 0, replay.stderr
+    # One that has no command line any more may take a moment to be gone: until then the replay says so.
+    wait_until(lambda: place.execute(LENS, '--replay', str(run.path)).code == 0)
     return run
 
 

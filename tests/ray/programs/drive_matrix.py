@@ -8,6 +8,7 @@ import json
 import re
 import sys
 import time
+import traceback
 
 import ray
 from ray_matrix import actor_phases, script_phases, table, task_phases
@@ -41,10 +42,14 @@ def hidden(value):
 
 
 def error_text(error):
-    """An error as a user sees it, but for what changes from run to run and the frames, see docs/limits.md."""
-    text = re.sub(r'\x1b\[[0-9;]*m', '', str(error))
+    """An error as a user sees it, with the frames of driver and worker, but for what changes from run to run."""
+    text = re.sub(r'\x1b\[[0-9;]*m', '', ''.join(traceback.format_exception(error)))
     text = re.sub(r'pid=\d+|ip=[\d.]+|actor_id=\w+|0x[0-9a-f]+|repr=<[^>]*>', '', text)
-    lines = [line for line in text.splitlines() if not line.startswith('  ')]
+    # Of an async method Ray waits for a future, which may have come before it waits.
+    text = re.sub(r'line \d+, in (?=result|__get_result)', '', text)
+    lines = text.splitlines()
+    if sys.version_info < (3, 11):  # see docs/limits.md
+        lines = [line for line in lines if not line.startswith('  ')]
     return [type(error).__name__, repr(getattr(error, 'cause', None)), *lines]
 
 

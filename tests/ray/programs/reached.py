@@ -45,6 +45,12 @@ def tracing():
     trace.set_tracer_provider(TracerProvider())
 
 
+def hook(runtime_env):
+    """A user's own RAY_RUNTIME_ENV_HOOK."""
+    variables = {**(runtime_env or {}).get('env_vars', {}), 'OF_THE_USER': 'by the hook'}
+    return {**(runtime_env or {}), 'env_vars': variables}
+
+
 def phase(cell, options, names=(), module='', streams=True):
     """Call a task and an actor made with these options, and print what they said."""
     actor = Worker.options(**options).remote()

@@ -95,6 +95,11 @@ def phase_async_failing(folder):
     return ray.get(standing['async'].failing.remote(1, key=2), timeout=PATIENCE)
 
 
+def phase_async_failing_generator(folder):
+    refs = standing['async'].failing_stream.options(num_returns='streaming').remote(1, key=2)
+    return [ray.get(ref) for ref in refs]
+
+
 def phase_async_no_return(folder):
     method = standing['async'].no_return.options(num_returns=0)
     return [repr(method.remote(1, key=2, path=f'{folder}/async')), appears(f'{folder}/async')]

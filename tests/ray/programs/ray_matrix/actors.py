@@ -99,6 +99,10 @@ class Async:
     async def failing(self, *args, **kwargs):
         raise ValueError(seen(args, kwargs))
 
+    async def failing_stream(self, *args, **kwargs):
+        yield seen(args, kwargs)
+        raise RuntimeError('after one')
+
     async def no_return(self, *args, path, **kwargs):
         write(path, seen(args, kwargs))
 

@@ -71,6 +71,7 @@ TASKS = (
     _task('nested_task', 'outer', Body('tasks:inner', 'outer')),
     _task('retried_task', 'retried', times=2, attempts=(0, 1)),
     _task('failing_task', 'failing', error=True),
+    _task('failing_generator_task', 'failing_generator', error=True),
     # No ref, and nothing in the task's signature: there the caller is not known.
     _task('no_return_task', 'no_return', parent=EITHER),
     _task('two_returns_task', 'two_returns'),
@@ -102,6 +103,7 @@ ACTORS = (
     _actor('async', 'Async.work', times=3),
     _actor('async_generator', 'Async.stream'),
     _actor('async_failing', 'Async.failing', error=True),
+    _actor('async_failing_generator', 'Async.failing_stream', error=True),
     _actor('async_no_return', 'Async.no_return'),
     _actor(
         'loop_in_actor',

@@ -38,6 +38,10 @@ def phase_failing_task(folder):
     return ray.get(tasks.failing.remote(1, key=2), timeout=PATIENCE)
 
 
+def phase_failing_generator_task(folder):
+    return [ray.get(ref) for ref in tasks.failing_generator.remote(1, key=2)]
+
+
 def phase_no_return_task(folder):
     refs = tasks.no_return.remote(1, key=2, path=f'{folder}/no_return')
     return [repr(refs), appears(f'{folder}/no_return')]

@@ -46,6 +46,12 @@ def failing(*args, **kwargs):
     raise ValueError(seen(args, kwargs))
 
 
+@ray.remote(max_retries=0)
+def failing_generator(*args, **kwargs):
+    yield seen(args, kwargs)
+    raise ValueError('after one')
+
+
 @ray.remote(num_returns=0)
 def no_return(*args, path, **kwargs):
     write(path, seen(args, kwargs))
