@@ -27,7 +27,7 @@ def switched_off(kind: str, settings: Mapping[str, Any]) -> str:
     """
     names = ['enabled']
     if kind != 'resource':
-        names.append('metrics_enabled' if kind == 'logger' else 'traces_enabled')
+        names.append('metrics_enabled' if kind in ('logger', 'metric') else 'traces_enabled')
     return next((f'{name}=false' for name in names if (settings.get(name) or (True,))[0] is False), '')
 
 
@@ -91,6 +91,20 @@ def rules(totals: Totals, nothing: bool) -> list[str]:
             elif nothing or _file(row) in totals.named:
                 found.strangers.setdefault(_file(row), []).append(row)
     return found.lines(20 if nothing else MOST)
+
+
+def not_selected(totals: Totals) -> dict[str, list[str]]:
+    """Rules that are off by their span group, by group; not those of frameworks that this run does not use.
+
+    Args:
+        totals: The run.
+    """
+    used = {_file(row) for row in totals.rules if row.processes or row.calls or row.missing} | set(totals.named)
+    off: dict[str, list[str]] = {}
+    for row in totals.rules:
+        if not row.on and (_file(row) in used or not used):
+            off.setdefault(row.group, []).append(name_of(row))
+    return off
 
 
 class _Found:

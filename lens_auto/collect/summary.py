@@ -157,10 +157,7 @@ def _nothing(totals: Totals, look: Look) -> list[str]:
             lines.append(f'  {row.command or "process"} {row.pid} stood down: {row.reason or "no reason given"}')
     lines += ['  ' + line for line in _switched_off(totals)]
     lines += ['  ' + line for line in reasons.rules(totals, nothing=True)]
-    off: dict[str, list[str]] = {}
-    for row in totals.rules:
-        if not row.on:
-            off.setdefault(row.group, []).append(reasons.name_of(row))
+    off = reasons.not_selected(totals)
     lines += [f'  not selected (span group {group}): {reasons.some(names)}' for group, names in off.items()]
     return [part for line in lines for part in _wrap(line, look.width)]
 

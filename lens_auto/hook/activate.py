@@ -48,7 +48,7 @@ class Activation:
         Args:
             plan: The compiled plan.
             environ: `os.environ`.
-            importable: Says whether a top-level module can be found, without importing it.
+            importable: Says whether a module can be found, without importing it.
         """
         self._plan = plan
         self._provisional = project.provisional(environ)
@@ -137,7 +137,8 @@ class Activation:
         if self._ray is None:
             from lens_auto.ray.seams import Ray
 
-            self._ray = Ray(self._recorder, self._faults, self._runtime.sites, self._patches.loaded, os.environ)
+            sites, loaded = self._runtime.sites, self._patches.loaded
+            self._ray = Ray(self._recorder, self._faults, sites, loaded, self._apply, os.environ)
             self._patches.knows(self._ray.tasks)
             self._ray.select(self._records)
         return self._ray
@@ -180,7 +181,10 @@ class Activation:
     def _resettle(self, block: Any) -> None:
         """A `resource` rule has seen the run's own `telemetry:` block: settle the settings anew, also for children."""
         values = project.override(self._values, self._provisional, block)
+        native = self._patches.config_says(project.enabled(block))
         if values == self._values:
+            if native:
+                self._apply()
             return
         changed = {name: value for name, value in values.items() if value != self._values[name]}
         self._values = values
@@ -222,6 +226,19 @@ def _late_is_compiling(torch: Any) -> Callable[[], bool]:
     return lambda: getattr(getattr(torch, 'compiler', None), 'is_compiling', bool)()
 
 
+def _importable(finder: Any, name: str) -> bool:
+    if name in sys.modules:
+        return True
+    path, whole = None, ''
+    for part in name.split('.'):
+        whole = f'{whole}.{part}' if whole else part
+        spec = None if whole != part and path is None else finder.ask(whole, path)
+        if spec is None:
+            return False
+        path = spec.submodule_search_locations
+    return True
+
+
 def start(finder: Any) -> None:
     """Load the plan and patch from here on.
 
@@ -233,7 +250,9 @@ def start(finder: Any) -> None:
     """
     path, _, digest = os.environ['LENS_PLAN_REF'].rpartition('#')
     activation = Activation(
-        plans.load(path, digest), os.environ, lambda name: name in sys.modules or finder.ask(name) is not None
+        plans.load(path, digest, os.environ.get('LENS_VOCABULARY', '')),
+        os.environ,
+        lambda name: _importable(finder, name),
     )
     finder.names = activation.names | {'lens_auto'}
     finder.loader = activation.loader

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from lens_auto.hook.loaded import is_script_of, names_of, rest_of, shown_in
+from lens_auto.hook.native import Native
 from lens_auto.hook.resolve import Remote, Unresolved, resolve, resolve_in
 from lens_auto.hook.sites import Builder
 from lens_auto.hook.wanted import Wanted, targets
@@ -48,14 +49,16 @@ class Patches:
             faults: Its fault count.
             runtime: Where sites are found by key.
             resettle: See `ResourceSite`.
-            importable: Says whether a top-level module can be found, without importing it.
+            importable: Says whether a module can be found, without importing it.
         """
         self._plan = plan
         self._recorder = recorder
         self._faults = faults
         self._runtime = runtime
         self._figures = {rule['key']: Figures(rule['budget']) for rule in plan['rules']}
-        self._builder = Builder(plan, recorder, faults, self._figures, resettle)
+        self._native = Native(plan['files'], importable)
+        self._builder = Builder(plan, recorder, faults, self._figures, resettle, self._native)
+        self._deferred: set[str] = set()
         self._by_module: dict[str, list[Wanted]] = {}
         for rule in plan['rules']:
             for wanted in targets(rule):
@@ -88,6 +91,7 @@ class Patches:
             resources: Configuration objects are read.
         """
         self._builder.select(groups, traces, metrics, resources)
+        self._tell_deferred()
         for name, module in list(self._executed.items()):
             for wanted in self._by_module[name]:
                 on = self._builder.on(wanted.rule)
@@ -95,6 +99,29 @@ class Patches:
                     self._put(module, wanted)
                 elif not on and wanted.keys:
                     self._take(wanted)
+
+    def config_says(self, enabled: bool | None) -> bool:
+        """The run's own config has been built: a framework's own telemetry goes by it.
+
+        Args:
+            enabled: Whether it says that telemetry is on, if it says anything of it.
+
+        Returns:
+            Whether rules may have to be selected anew.
+        """
+        if enabled is None or enabled == self._native.enabled:
+            return False
+        self._native.enabled = enabled
+        return True
+
+    def _tell_deferred(self) -> None:
+        for rule in self._plan['rules']:
+            key, labels = rule['key'], rule.get('labels', {})
+            natives = rule['native'] or any(label['native'] for label in labels.values())
+            if natives and key not in self._deferred and self._native.records(rule['file']):
+                self._deferred.add(key)
+                module = self._plan['files'][rule['file']]['native']['module']
+                self._recorder.report(MISSING, {'key': key, 'target': '', 'reason': f'{module} records it by itself'})
 
     def module(self, name: str, module: ModuleType) -> None:
         """A module has executed: patch what rules that are on name in it.

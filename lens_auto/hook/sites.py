@@ -6,8 +6,10 @@ from __future__ import annotations
 from lens_auto.wrap.code import AFTER, AROUND, BEFORE, HELD, Patch, Signature
 from lens_auto.wrap.context_manager import ContextSite, TimerContextSite
 from lens_auto.wrap.figures import Figures
+from lens_auto.wrap.inside import InsideSite
 from lens_auto.wrap.interval import IntervalSite
 from lens_auto.wrap.logger import LoggerSite
+from lens_auto.wrap.metric import MetricSite
 from lens_auto.wrap.readers import Readers
 from lens_auto.wrap.resource import ResourceSite
 from lens_auto.wrap.site import Site
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
+    from lens_auto.hook.native import Native
     from lens_auto.hook.resolve import Place
     from lens_auto.hook.wanted import Wanted
     from lens_auto.ray.tasks import Tasks
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
 
+_GENERATES = 0x20 | 0x200  # CO_GENERATOR | CO_ASYNC_GENERATOR
 # The last letter of a runtime key tells `Runtime.after` which of a site's methods a call belongs to.
 _LETTER = {'': 'r', 'with': 'w', 'start': 's', 'stop': 'e', 'lap': 'l'}
 
@@ -43,6 +47,7 @@ class Builder:
         faults: Faults,
         figures: dict[str, Figures],
         resettle: Callable[[Any], None],
+        native: Native,
     ):
         """See the class.
 
@@ -52,7 +57,9 @@ class Builder:
             faults: Its fault count.
             figures: Counts by rule key.
             resettle: See `ResourceSite`.
+            native: What frameworks record by themselves.
         """
+        self._native = native
         self._rules: list[dict[str, Any]] = plan['rules']
         self._files: list[dict[str, Any]] = plan['files']
         self._recorder = recorder
@@ -82,9 +89,11 @@ class Builder:
             rule: A compiled rule.
         """
         kind = rule['kind']
+        if rule['native'] and self._native.records(rule['file']):
+            return False
         if kind == 'resource':
             return self._resources
-        if kind == 'logger':
+        if kind in ('logger', 'metric'):
             return self._metrics and self._in_group(rule, rule['group'])
         if kind == 'timer':
             return self._traces and self._labels_of(rule).any()
@@ -105,7 +114,8 @@ class Builder:
         return labels
 
     def _choose(self, rule: dict[str, Any], labels: Labels) -> None:
-        labels.select(lambda group: self._in_group(rule, group))
+        native = self._native.records(rule['file'])
+        labels.select(lambda entry: self._in_group(rule, entry['group']) and not (native and entry['native']))
 
     def build(self, wanted: Wanted, place: Place, key: str) -> dict[str, Site]:
         """Patch a place for a rule.
@@ -138,14 +148,20 @@ class Builder:
                 key + 'b',
                 BEFORE,
             )
+        if kind == 'metric':
+            if function.__code__.co_flags & _GENERATES:
+                raise ValueError('a metric rule measures calls, and this is a generator')
+            site: Site = MetricSite(rule, *common, passing, place.owned_by, signature, variables)
+            return self._place(site, function, key + 'w', AROUND)
         if kind == 'resource':
-            site: Site = ResourceSite(rule, *common, place.owned_by, signature, variables, self._resettle)
+            site = ResourceSite(rule, *common, place.owned_by, signature, variables, self._resettle)
             return self._place(site, function, key + 'r', AFTER)
         if kind == 'function':
             readers = Readers(rule, rule['group'], rule['bucket'], signature, variables)
             if place.context_class:
                 return self._context(ContextSite(rule, readers, *common, passing), place, key)
-            site = Site(rule, readers, *common, passing, place.owned_by)
+            kind_of = InsideSite if rule['inside_bucket'] else Site
+            site = kind_of(rule, readers, *common, passing, place.owned_by)
             return self._place(site, function, key + 'w', HELD if place.holds else AROUND)
         opened = self._opened.setdefault(rule['key'], {})
         if kind == 'interval':
@@ -157,7 +173,8 @@ class Builder:
             if function.__code__ not in codes:
                 codes.append(function.__code__)
             site = IntervalSite(rule, readers, *common, passing, place.owned_by, opened, signature, codes)
-            return self._place(site, function, key + _LETTER[part], AFTER)
+            how = BEFORE if part == 'stop' and rule['stop_at'] == 'call' else AFTER
+            return self._place(site, function, key + _LETTER[part], how)
         labels = self._labels_of(rule)
         if not place.context_class and function.__code__ not in labels.codes[part]:
             labels.codes[part].append(function.__code__)

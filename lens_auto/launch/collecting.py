@@ -67,7 +67,7 @@ def facts(prepared: Prepared) -> dict[str, Any]:
         return absent.absent(module, places)
 
     def select(spec: str) -> tuple[list[dict[str, Any]], list[str]]:
-        chosen = plan.rules_with(compiled, spec)
+        chosen = plan.rules_with(compiled, resolved, spec)
         return chosen.rules, chosen.groups_off
 
     return {

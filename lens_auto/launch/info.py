@@ -39,7 +39,7 @@ def info(options: Options, environ: dict[str, str]) -> str:
         ('command', _command(options, environ)),
         ('settings', [redact.text(line) for line in describe(decided.resolved)]),
         ('announcements', [redact.text(line) for line in decided.announcements]),
-        *_rules(decided),
+        *_rules(decided, options.command),
     ]
     return '\n\n'.join(
         '\n'.join([title, *(f'  {line}' for line in lines)] if title else lines) for title, lines in parts if lines
@@ -66,18 +66,20 @@ def _command(options: Options, environ: dict[str, str]) -> list[str]:
     return lines
 
 
-def _rules(decided: Decided) -> list[tuple[str, list[str]]]:
+def _rules(decided: Decided, command: list[str]) -> list[tuple[str, list[str]]]:
     compiled = decided.compiled
     files = [
         f'{shown(path)}  {framework}  from {origin}' + (f', where {package} is importable' if package else '')
         for path, framework, package, origin in compiled.files
     ]
-    rules = plan.rules_of(compiled, decided.resolved)
+    # Of a package that lies nowhere near the command, the rules would only hide those that matter.
+    near = {path for path, *_ in plan.in_reach(compiled, command)}
+    rules = [r for r in plan.rules_of(compiled, decided.resolved).rules if r['where'].rpartition(':')[0] in near]
     cache = [f'plan cache: {compiled.problem}'] if compiled.problem else []
     return [
         ('rule files', [*files, *cache] or ['none']),
-        ('hooked', _table([_row(rule) for rule in rules.rules if rule['on']]) or ['nothing']),
-        ('off', _table([_row(rule) for rule in rules.rules if not rule['on']])),
+        ('hooked', _table([_row(rule) for rule in rules if rule['on']]) or ['nothing']),
+        ('off', _table([_row(rule) for rule in rules if not rule['on']])),
     ]
 
 

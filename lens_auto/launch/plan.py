@@ -10,6 +10,7 @@ from lens_auto.launch.environment import working_directory
 from lens_auto.launch.refusal import Refusal
 from lens_auto.rules import finding, plan, plan_cache
 from lens_auto.rules.selection import UnknownGroup, select_all
+from lens_auto.settings.fields import FIRST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,16 +60,30 @@ def frameworks(compiled: Compiled, command: list[str]) -> list[str]:
         compiled: The plan.
         command: The command and its arguments.
     """
+    found = dict.fromkeys(framework for _, framework, _, _ in in_reach(compiled, command))
+    # Ray is under a framework, and names a run only where there is nothing else to name it.
+    return sorted(found, key=lambda framework: framework == 'ray')
+
+
+def in_reach(compiled: Compiled, command: list[str]) -> list[tuple[str, str, str | None, str]]:
+    """The rule files this run may use; see `frameworks`.
+
+    Args:
+        compiled: The plan.
+        command: The command and its arguments.
+
+    Returns:
+        Path, framework, package and origin of each.
+    """
     script = finding.script(command)
     here = working_directory()
     beside = os.path.join(here, os.path.dirname(script)) if script else here
     folders = [folder for folder in (here, beside, *own_path.of_the_command()) if folder]
-    found: dict[str, None] = {}
-    for _, framework, package, origin in compiled.files:
-        if origin in NAMED or package is None or any(_holds(folder, package) for folder in folders):
-            found[framework] = None
-    # Ray is under a framework, and names a run only where there is nothing else to name it.
-    return sorted(found, key=lambda framework: framework == 'ray')
+    return [
+        (path, framework, package, origin)
+        for path, framework, package, origin in compiled.files
+        if origin in NAMED or package is None or any(_holds(folder, package) for folder in folders)
+    ]
 
 
 def _holds(folder: str, package: str) -> bool:
@@ -103,6 +118,31 @@ def check_groups(compiled: Compiled, resolved: Resolved) -> None:
             + (f'    did you mean `{near}`?\n' if near else '')
             + f'    known groups: {", ".join(error.groups)}\n    presets: {", ".join(error.presets)}'
         ) from None
+
+
+def check_vocabulary(compiled: Compiled, resolved: Resolved) -> None:
+    """Refuse a vocabulary that no rule file has; one in the run's own config is announced, and the default counts.
+
+    Args:
+        compiled: The plan.
+        resolved: The settings.
+
+    Raises:
+        Refusal: There is no such vocabulary.
+    """
+    chosen, source = str(resolved.value('vocabulary')), resolved.source('vocabulary')
+    if chosen == FIRST:
+        return
+    files = plan.load(compiled.path, compiled.sha256)['files']
+    known = sorted({word for file in files for word in file['vocabularies']})
+    if chosen in known:
+        return
+    if not source.refuses:
+        resolved.ignore('vocabulary', f'vocabulary `{chosen}` is not known')
+        return
+    raise Refusal(
+        f'vocabulary `{chosen}` is not known\n    from {source.where}\n    known: {", ".join((FIRST, *known))}'
+    )
 
 
 def keep(compiled: Compiled, spool: str) -> None:
@@ -146,17 +186,18 @@ def rules_of(compiled: Compiled, resolved: Resolved) -> Rules:
         compiled: The plan.
         resolved: The settings.
     """
-    return rules_with(compiled, str(resolved.value('span_groups')))
+    return rules_with(compiled, resolved, str(resolved.value('span_groups')))
 
 
-def rules_with(compiled: Compiled, spec: str) -> Rules:
+def rules_with(compiled: Compiled, resolved: Resolved, spec: str) -> Rules:
     """The plan for people, with other span groups than the launcher's: the program's own config may name some.
 
     Args:
         compiled: The plan.
+        resolved: The settings.
         spec: Of one that names an unknown group nothing is left but the default, as in the program.
     """
-    whole = plan.load(compiled.path, compiled.sha256)
+    whole = plan.load(compiled.path, compiled.sha256, str(resolved.value('vocabulary')))
     try:
         selected = select_all(spec, whole['files'])
     except UnknownGroup:

@@ -157,6 +157,7 @@ def decide(options: Options, environ: Mapping[str, str]) -> Decided:
     except SettingError as error:
         raise _redacted(error) from None
     plan.check_groups(compiled, resolved)
+    plan.check_vocabulary(compiled, resolved)
     return Decided(compiled, resolved)
 
 

@@ -283,6 +283,9 @@ class Recorder:
     def _orphan(self, span: Span, end: int) -> None:
         if span.epoch == ENDED_ALREADY:
             return
+        if span.rested:
+            self.close(span, span.rested, span.site.key, STATUS_UNSET)
+            return
         span.attributes = {**(span.attributes or {}), 'lens.orphaned': True}
         self.close(span, end, span.site.key, STATUS_UNSET)
 

@@ -15,6 +15,7 @@ from . import finding
 from .compile import modules
 from .errors import RuleErrors
 from .expression import show, show_template
+from .plan import speak
 from .plan_build import Built, build
 from .resolver import Finding, resolve
 from .validate import shown_path
@@ -143,7 +144,7 @@ def _path_of(python: str) -> list[str] | None:
 
 def _show_plan(options: argparse.Namespace) -> int:
     built = _build(options.files)
-    plan = built.plan
+    plan = speak(built.plan, '')
     if options.json:
         print(json.dumps({**plan, 'modules': modules(plan)}, indent=2))
         return 0

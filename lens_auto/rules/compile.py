@@ -12,7 +12,9 @@ from .model import (
     FunctionRule,
     IntervalRule,
     LoggerRule,
+    Measure,
     Metric,
+    MetricRule,
     RayRule,
     Rule,
     RuleFile,
@@ -73,7 +75,8 @@ def _file(file: RuleFile) -> dict[str, Any]:
         'groups': {name: {'bucket': bucket} for name, bucket in file.groups.items()},
         'presets': file.presets,
         'vars': {name: {'value': var.value, 'map': var.map, 'default': var.default} for name, var in file.vars.items()},
-        'native': {},
+        'vocabularies': file.vocabularies,
+        'native': file.native and file.native._asdict(),
     }
 
 
@@ -84,9 +87,11 @@ def _rule(rule: Rule) -> dict[str, Any]:
         'group': span.group,
         'bucket': span.bucket,
         'name': span.name,
-        'attributes': {} if isinstance(rule.body, LoggerRule) else span.attributes,
+        'attributes': {} if isinstance(rule.body, (LoggerRule, MetricRule)) else span.attributes,
         'announce': span.announce,
         'root': span.root,
+        'native': span.native,
+        'own_bucket': span.own_bucket,
         'budget': rule.budget,
         'only_from': rule.only_from,
         **_body(rule.body),
@@ -95,7 +100,9 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _body(body: Body) -> dict[str, Any]:
     if isinstance(body, FunctionRule):
-        return {'targets': body.targets}
+        return {'targets': body.targets, 'inside_bucket': body.inside_bucket}
+    if isinstance(body, MetricRule):
+        return {'targets': body.targets, 'measures': [_measure(measure) for measure in body.measures]}
     if isinstance(body, TimerRule):
         labels = sorted(body.labels.items(), key=lambda item: _is_glob(item[0]))
         return {
@@ -111,6 +118,7 @@ def _body(body: Body) -> dict[str, Any]:
             'lap': body.lap,
             'label_arg': body.label_arg,
             'current': body.current,
+            'stop_at': body.stop_at,
         }
     if isinstance(body, LoggerRule):
         return {
@@ -139,6 +147,9 @@ def _label(span: Spanning) -> dict[str, Any]:
         'current': span.current,
         'root': span.root,
         'announce': span.announce,
+        'native': span.native,
+        'own_bucket': span.own_bucket,
+        'continues_over': span.continues_over,
     }
 
 
@@ -148,4 +159,9 @@ def _metric(metric: Metric) -> dict[str, Any]:
         'instrument': metric.instrument,
         'unit': metric.unit,
         'attributes': metric.attributes,
+        'nonzero': metric.nonzero,
     }
+
+
+def _measure(measure: Measure) -> dict[str, Any]:
+    return dict(measure._asdict())

@@ -29,6 +29,7 @@ ROOTS = {
     'caller': 'where the call comes from: `caller.module`, `caller.function`',
     'label': "the timer's label",
     'key': "the metric's key",
+    'elapsed': 'the seconds the call took',
 }
 """What an expression may start from, besides the names under `vars`."""
 
@@ -175,7 +176,7 @@ def show(tree: Tree) -> str:
         return repr(tree[1])
     if head in ('arg', 'frame', 'env', 'caller'):
         return f'{head}.{tree[1]}'
-    if head in ('self', 'result', 'label', 'key'):
+    if head in ('self', 'result', 'label', 'key', 'elapsed'):
         return head
     if head == 'var':
         return tree[1]
@@ -204,7 +205,7 @@ def show_template(tree: Tree) -> str:
 
 def _operand(tree: Tree) -> str:
     text = show(tree)
-    atom = tree[0] in ('c', 'arg', 'frame', 'env', 'caller', 'self', 'result', 'label', 'key', 'var', '.', '[]', 'call')
+    atom = tree[0] in ROOTS or tree[0] in ('c', 'var', '.', '[]', 'call')
     return text if atom and not text.startswith('-') else f'({text})'
 
 
@@ -293,7 +294,7 @@ class _Parser:
         base = node.value
         if not isinstance(base, ast.Name) or base.id not in _NEEDS_NAME:
             inner = self.tree(base, depth)
-            if inner[0] in ('c', 'env', 'caller', 'label', 'key'):
+            if inner[0] in ('c', 'env', 'caller', 'label', 'key', 'elapsed'):
                 raise self.fault(f'`.{name}`: text and numbers have no attributes here', node, _ALLOWED)
             return ('.', inner, name)
         if base.id == 'caller' and name not in _CALLER:

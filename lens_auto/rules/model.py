@@ -16,8 +16,9 @@ Target: TypeAlias = tuple[str, str]
 Pair: TypeAlias = tuple[str, str, str]
 
 INSTRUMENTS = ('gauge', 'counter', 'histogram')
+EDGES = ('call', 'return')
 
-LATER_KINDS = ('event_pair', 'loop', 'block', 'call', 'factory', 'http', 'process', 'message', 'native')
+LATER_KINDS = ('event_pair', 'loop', 'block', 'call', 'factory', 'http', 'process', 'message')
 """Kinds that are designed and not built: named in an error as such, not as a misspelling."""
 
 
@@ -44,6 +45,10 @@ FILE_KEYS: Keys = {
     'when': Key('when', 'The package these rules need, with an optional version range: `nemo_rl>=0.3,<1`.'),
     'groups': Key('groups', 'Span groups beyond the built-in ones, or other buckets for those.'),
     'presets': Key('presets', 'Names for sets of groups.'),
+    'vocabularies': Key(
+        'texts', 'Sets of names to choose from with the setting `vocabulary`; the first is the default.'
+    ),
+    'native': Key('native', "How to tell that the framework's own telemetry records."),
     'vars': Key('vars', 'Named expressions for use in names and attributes.'),
     'rules': Key('rules', 'The rules.', required=True),
 }
@@ -51,6 +56,12 @@ FILE_KEYS: Keys = {
 WHEN_KEYS: Keys = {
     'module': Key('module', 'The package.', required=True),
     'version': Key('version', 'A version range: `>=0.3,<1`.'),
+}
+
+NATIVE_KEYS: Keys = {
+    'module': Key('module', "The framework's own telemetry module; it must be there.", required=True),
+    'library': Key('module', 'What that needs to record; it must be importable, if given.'),
+    'enabled': Key('expression', 'What says that it is on: an environment variable.', default='on'),
 }
 
 GROUP_KEYS: Keys = {
@@ -74,6 +85,11 @@ _SPAN_KEYS: Keys = {
         default='true',
     ),
     'root': Key('flag', 'Whether each span starts a trace of its own when none encloses it.', default='false'),
+    'native': Key(
+        'flag',
+        "Whether the framework's own telemetry records this too: it then stands down where that does.",
+        default='false',
+    ),
 }
 _RULE_KEYS: Keys = {
     'kind': Key('kind', 'What the rule does.', required=True),
@@ -93,6 +109,10 @@ LABEL_KEYS: Keys = {
         'Whether spans opened meanwhile nest in one that `pair` opened; those of `with` always do.',
         default='false',
     ),
+    'continues_over': Key(
+        'texts',
+        'A block of this label in which nothing else was timed but these labels goes on in the next one, as one span.',
+    ),
     'drop': Key('flag', 'Record nothing for this label.', default='false'),
 }
 
@@ -101,6 +121,15 @@ METRIC_KEYS: Keys = {
     'instrument': Key('instrument', 'How points of it add up.', default='gauge'),
     'unit': Key('text', 'Its unit, as UCUM writes it: `s`, `{token}`, `%`.', default='none'),
     'attributes': Key('attributes', 'Attributes of each point, each an expression.'),
+    'nonzero': Key('flag', 'Leave out points whose value is 0.', default='false'),
+}
+
+MEASURE_KEYS: Keys = {
+    'name': Key('template', 'The metric name.', required=True),
+    'value': Key('expression', 'The value of a point.', required=True),
+    'instrument': Key('instrument', 'How points of it add up.', default='histogram'),
+    'unit': METRIC_KEYS['unit'],
+    'attributes': METRIC_KEYS['attributes'],
 }
 
 _TARGET: Keys = {
@@ -110,7 +139,12 @@ _TARGET: Keys = {
 }
 
 KINDS: dict[str, Keys] = {
-    'function': {**_RULE_KEYS, **_TARGET, **_required(_SPAN_KEYS, 'group', 'name')},
+    'function': {
+        **_RULE_KEYS,
+        **_TARGET,
+        **_required(_SPAN_KEYS, 'group', 'name'),
+        'inside_bucket': Key('bucket', 'The bucket of spans inside that have theirs from their group.'),
+    },
     'timer': {
         **_RULE_KEYS,
         'with': Key('targets', 'Context managers that time a label: their spans enclose what happens meanwhile.'),
@@ -126,6 +160,7 @@ KINDS: dict[str, Keys] = {
         'lap': Key('targets', 'The call that ends one span and starts the next.'),
         'label_arg': Key('name', 'The parameter that tells parallel spans apart.', default='none'),
         'current': Key('flag', 'Whether spans opened meanwhile nest in it.', default='false'),
+        'stop_at': Key('edge', 'Whether the span ends when `stop` is called or when it returns.', default='return'),
         **_required(_SPAN_KEYS, 'group', 'name'),
     },
     'logger': {
@@ -137,6 +172,15 @@ KINDS: dict[str, Keys] = {
         'prefix_arg': Key('name', 'The parameter that holds a prefix of the keys.', default='prefix'),
         'prefixes': Key('texts', 'Log only calls with one of these prefixes.', default='all'),
         'attributes': Key('attributes', 'Attributes of each point of each metric, each an expression.'),
+    },
+    'metric': {
+        'kind': _RULE_KEYS['kind'],
+        **_TARGET,
+        'group': Key('group', 'The span group that switches this on.', default='always on'),
+        'only_from': _RULE_KEYS['only_from'],
+        'metrics': Key('measures', 'A list: what to record of each call that returns.', required=True),
+        'attributes': Key('attributes', 'Attributes of each point of each metric, each an expression.'),
+        'native': _SPAN_KEYS['native'],
     },
     'resource': {
         'kind': _RULE_KEYS['kind'],
@@ -166,6 +210,9 @@ class Spanning(NamedTuple):
     root: bool = False
     current: bool = False
     drop: bool = False
+    native: bool = False
+    own_bucket: bool = False
+    continues_over: tuple[str, ...] | None = None
 
 
 class Metric(NamedTuple):
@@ -175,12 +222,31 @@ class Metric(NamedTuple):
     instrument: str
     unit: str
     attributes: dict[str, Tree]
+    nonzero: bool = False
+
+
+class Measure(NamedTuple):
+    """What is recorded of each call of a function."""
+
+    name: Tree
+    value: Tree
+    instrument: str
+    unit: str
+    attributes: dict[str, Tree]
 
 
 class FunctionRule(NamedTuple):
     """A span around each call of a function."""
 
     targets: tuple[Target, ...]
+    inside_bucket: Bucket
+
+
+class MetricRule(NamedTuple):
+    """Metric points from the calls of a function."""
+
+    targets: tuple[Target, ...]
+    measures: tuple[Measure, ...]
 
 
 class TimerRule(NamedTuple):
@@ -200,6 +266,7 @@ class IntervalRule(NamedTuple):
     lap: tuple[Target, ...]
     label_arg: str | None
     current: bool
+    stop_at: str
 
 
 class LoggerRule(NamedTuple):
@@ -233,7 +300,7 @@ RAY_CALLS: dict[str, tuple[Target, ...]] = {
 """Where Ray does what a `ray` rule names."""
 
 
-Body: TypeAlias = FunctionRule | TimerRule | IntervalRule | LoggerRule | ResourceRule | RayRule
+Body: TypeAlias = FunctionRule | TimerRule | IntervalRule | LoggerRule | MetricRule | ResourceRule | RayRule
 
 
 class Rule(NamedTuple):
@@ -263,6 +330,14 @@ class When(NamedTuple):
     version: str | None
 
 
+class Native(NamedTuple):
+    """A framework's own telemetry."""
+
+    module: str
+    library: str | None
+    enabled: Tree | None
+
+
 class Var(NamedTuple):
     """A named expression."""
 
@@ -281,3 +356,5 @@ class RuleFile(NamedTuple):
     presets: dict[str, tuple[str, ...] | str]
     vars: dict[str, Var]
     rules: tuple[Rule, ...]
+    vocabularies: tuple[str, ...] = ()
+    native: Native | None = None

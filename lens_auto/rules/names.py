@@ -10,7 +10,7 @@ from . import expression, registry
 from .document import Fields, Items, Node, Scalar
 from .errors import suggestion
 from .expression import FUNCTIONS, ROOTS
-from .model import GROUP_KEYS, VAR_KEYS, WHEN_KEYS, Bucket, Var, When
+from .model import GROUP_KEYS, NATIVE_KEYS, VAR_KEYS, WHEN_KEYS, Bucket, Native, Var, When
 from .reader import Reader, shown
 from .target import is_dotted
 from .version_range import LIMIT
@@ -74,12 +74,34 @@ def read_groups(reader: Reader, values: dict[str, Node]) -> dict[str, Bucket]:
     return groups
 
 
-def read_bucket(reader: Reader, values: dict[str, Node]) -> Bucket:
+def read_vocabularies(reader: Reader, values: dict[str, Node]) -> tuple[str, ...]:
+    """The names of a file's vocabularies, the default first."""
+    listed = reader.texts(values, 'vocabularies') or ()
+    for name in listed:
+        if not is_name(name) or listed.count(name) > 1:
+            reader.fault(values['vocabularies'], f'`{name}` cannot name a vocabulary', 'use a word, each one once')
+    return listed
+
+
+def read_native(reader: Reader, values: dict[str, Node]) -> Native | None:
+    """How to tell that the framework's own telemetry records."""
+    node = values.get('native')
+    if node is None:
+        return None
+    inner = reader.fields(node, NATIVE_KEYS, '`native`')
+    module, library = reader.text(inner, 'module'), reader.text(inner, 'library')
+    for key, name in (('module', module), ('library', library)):
+        if name is not None and not is_dotted(name):
+            reader.fault(inner[key], f'`{key}`: `{name}` is not a module name', 'write for example `my_trainer.otel`')
+    return None if module is None else Native(module, library, reader.expression(inner, 'enabled', {'env'}))
+
+
+def read_bucket(reader: Reader, values: dict[str, Node], key: str = 'bucket') -> Bucket:
     """A bucket; `none` and nothing mean that there is none."""
-    node = values.get('bucket')
+    node = values.get(key)
     if node is None or (isinstance(node, Scalar) and node.value is None):
         return None
-    bucket = reader.choice(values, 'bucket', (*registry.BUCKETS, 'none'))
+    bucket = reader.choice(values, key, (*registry.BUCKETS, 'none'))
     return None if bucket == 'none' else bucket
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Plan = dict[str, Any]
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the shape of the plan changes; a process of another format stands down."""
 
 RAY_MODULES = (
@@ -61,12 +61,33 @@ def dump(plan: Plan) -> bytes:
     return _MAGIC + bytes((FORMAT,)) + marshal.dumps(plan, 2)
 
 
-def load(path: str, sha256: str) -> Plan:
+def speak(plan: Plan, vocabulary: str) -> Plan:
+    """Give each name that differs between the vocabularies of its file the one chosen; changes the plan.
+
+    Args:
+        plan: The plan.
+        vocabulary: The one chosen; a file that does not have it speaks its first.
+    """
+    for rule in plan['rules']:
+        known: tuple[str, ...] = plan['files'][rule['file']]['vocabularies']
+        if not known:
+            continue
+        word = vocabulary if vocabulary in known else known[0]
+        named = [rule, *rule.get('labels', {}).values(), *rule.get('metrics', {}).values(), *rule.get('measures', ())]
+        for each in named:
+            name = each['name']
+            if name and name[0] == 'word':
+                each['name'] = name[1][word]
+    return plan
+
+
+def load(path: str, sha256: str, vocabulary: str = '') -> Plan:
     """Read a plan and check that it is the one the launcher meant.
 
     Args:
         path: The plan file.
         sha256: Its expected SHA-256, in hex. marshal must not see bytes that somebody else wrote.
+        vocabulary: See `speak`.
 
     Raises:
         PlanError: The file is missing, unreadable, altered, or of another format.
@@ -81,7 +102,7 @@ def load(path: str, sha256: str) -> Plan:
         raise PlanError('unreadable', f'{path}: {error.strerror}') from None
     if sha256_hex(data) != sha256:
         raise PlanError('changed', f'{path} is not the plan the launcher wrote')
-    return parse(data)
+    return speak(parse(data), vocabulary)
 
 
 def parse(data: bytes) -> Plan:

@@ -43,12 +43,14 @@ class Reader:
         path: The file, as errors name it.
         errors: The faults.
         var_roots: For each name under `vars`: what its value, and the vars in it, start from.
+        vocabularies: The file's; a name may differ between them.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.errors: list[RuleError] = []
         self.var_roots: dict[str, frozenset[str]] = {}
+        self.vocabularies: tuple[str, ...] = ()
 
     def fault(self, place: Place | Node, message: str, *hints: str) -> None:
         """Note a fault."""
@@ -189,11 +191,22 @@ class Reader:
         node = values.get(key)
         if node is None:
             return None
-        return None if self.as_text(node, f'`{key}`') is None else self._tree(node, template.parse, roots)
+        return self.as_template(node, f'`{key}`', roots)
 
     def as_template(self, node: Node, what: str, roots: Collection[str]) -> Tree | None:
-        """A node that must be a name template."""
-        return None if self.as_text(node, what) is None else self._tree(node, template.parse, roots)
+        """A node that must be a name template, or one for each vocabulary."""
+        if not isinstance(node, Fields) or not self.vocabularies:
+            return None if self.as_text(node, what) is None else self._tree(node, template.parse, roots)
+        given = {word.text: value for word, value in node.pairs}
+        for word, _ in node.pairs:
+            if word.text not in self.vocabularies:
+                hint = suggestion(word.text, self.vocabularies, 'Vocabularies')
+                self.fault(word, f'`{word.text}` is no vocabulary of this file', hint)
+        missing = [word for word in self.vocabularies if word not in given]
+        if missing:
+            self.fault(node, f'{what} has no name for the vocabulary `{missing[0]}`', 'give it one for each')
+        trees = {word: self.as_template(given[word], what, roots) for word in self.vocabularies if word in given}
+        return ('word', {word: tree for word, tree in trees.items() if tree is not None})
 
     def expression(self, values: dict[str, Node], key: str, roots: Collection[str]) -> Tree | None:
         """An expression, or a number or boolean that stands for itself."""

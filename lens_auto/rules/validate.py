@@ -11,11 +11,13 @@ from .document import Fields, Items, Node, Scalar
 from .errors import RuleErrors, nearest, suggestion
 from .expression import Tree
 from .model import (
+    EDGES,
     FILE_KEYS,
     INSTRUMENTS,
     KINDS,
     LABEL_KEYS,
     LATER_KINDS,
+    MEASURE_KEYS,
     METRIC_KEYS,
     RAY_CALLS,
     Body,
@@ -23,7 +25,9 @@ from .model import (
     FunctionRule,
     IntervalRule,
     LoggerRule,
+    Measure,
     Metric,
+    MetricRule,
     RayRule,
     ResourceRule,
     Rule,
@@ -41,6 +45,7 @@ _ROOTS = {
     'timer': _CALL | {'label'},
     'interval': _CALL | {'label'},
     'logger': _ANYWHERE | {'key'},
+    'metric': _ANYWHERE | {'result', 'elapsed'},
     'resource': _ANYWHERE | {'result'},
     'ray': frozenset[str](),
 }
@@ -89,10 +94,12 @@ def validate(root: Fields, name: str, path: str) -> RuleFile:
     groups = names.read_groups(reader, values)
     presets = names.read_presets(reader, values, groups)
     variables = names.read_vars(reader, values)
+    reader.vocabularies = names.read_vocabularies(reader, values)
+    native = names.read_native(reader, values)
     rules = _Rules(reader, groups, frozenset(presets)).read(values.get('rules'))
     if reader.errors:
         raise RuleErrors(sorted(reader.errors))
-    return RuleFile(path, framework or '', when, groups, presets, variables, tuple(rules))
+    return RuleFile(path, framework or '', when, groups, presets, variables, tuple(rules), reader.vocabularies, native)
 
 
 class _Rules:
@@ -107,6 +114,7 @@ class _Rules:
             'timer': self.timer,
             'interval': self.interval,
             'logger': self.logger,
+            'metric': self.metric_rule,
             'resource': self.resource,
             'ray': self.ray,
         }
@@ -175,6 +183,9 @@ class _Rules:
             reader.flag(values, 'root', False),
             reader.flag(values, 'current', False),
             reader.flag(values, 'drop', False),
+            reader.flag(values, 'native', False),
+            'bucket' in values,
+            reader.texts(values, 'continues_over'),
         )
 
     def group(self, values: dict[str, Node]) -> str | None:
@@ -198,7 +209,8 @@ class _Rules:
         return ', '.join(sorted(self.groups))
 
     def function(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
-        return FunctionRule(self.reader.targets(values, 'target'))
+        inside = names.read_bucket(self.reader, values, 'inside_bucket')
+        return FunctionRule(self.reader.targets(values, 'target'), inside)
 
     def timer(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
         reader = self.reader
@@ -228,7 +240,7 @@ class _Rules:
             if text == names.DROP:
                 return Spanning(drop=True)
             group = self.known_group(value, text)
-            span = default._replace(group=group, bucket=self.groups.get(group or ''))
+            span = default._replace(group=group, bucket=self.groups.get(group or ''), own_bucket=False)
             own: dict[str, Node] = {'group': value}
         else:
             own = reader.fields(value, LABEL_KEYS, what)
@@ -245,6 +257,9 @@ class _Rules:
                 given.announce if 'announce' in own else default.announce,
                 given.root if 'root' in own else default.root,
                 given.current,
+                native=given.native if 'native' in own else default.native,
+                own_bucket=given.own_bucket if {'group', 'bucket'} & own.keys() else default.own_bucket,
+                continues_over=given.continues_over,
             )
         for key, example in (('group', 'group: step'), ('name', 'name: "rl.{label}"')):
             if key not in own and key not in rule:
@@ -261,7 +276,8 @@ class _Rules:
         if lap and current:
             # A lap's span is known only when it is over: whatever opened meanwhile has its parent already.
             reader.fault(values['current'], 'a lap cannot be current', 'remove `current`, or use `start` and `stop`')
-        return IntervalRule(start, stop, lap, label_arg, current)
+        stop_at = reader.choice(values, 'stop_at', EDGES) or 'return'
+        return IntervalRule(start, stop, lap, label_arg, current, stop_at)
 
     def logger(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
         reader = self.reader
@@ -290,7 +306,24 @@ class _Rules:
         instrument = reader.choice(own, 'instrument', INSTRUMENTS) or 'gauge'
         unit = reader.text(own, 'unit') or ''
         attributes = {**default.attributes, **reader.attributes(own, 'attributes', _ROOTS['logger'])}
-        return None if name is None else Metric(name, instrument, unit, attributes)
+        nonzero = reader.flag(own, 'nonzero', False)
+        return None if name is None else Metric(name, instrument, unit, attributes, nonzero)
+
+    def metric_rule(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
+        reader = self.reader
+        listed = values.get('metrics')
+        measures: list[Measure] = []
+        if listed is not None and not isinstance(listed, Items):
+            reader.fault(listed, f'`metrics` must be a list, not {shown(listed)}', 'start each with `- name: ...`')
+        for item in listed.items if isinstance(listed, Items) else ():
+            own = reader.fields(item, MEASURE_KEYS, 'a metric')
+            roots = _ROOTS['metric']
+            name, value = reader.template(own, 'name', roots), reader.expression(own, 'value', roots)
+            instrument = reader.choice(own, 'instrument', INSTRUMENTS) or 'histogram'
+            attributes = {**span.attributes, **reader.attributes(own, 'attributes', roots)}
+            if name is not None and value is not None:
+                measures.append(Measure(name, value, instrument, reader.text(own, 'unit') or '', attributes))
+        return MetricRule(reader.targets(values, 'target'), tuple(measures))
 
     def resource(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
         if 'attributes' not in values and 'settings' not in values:

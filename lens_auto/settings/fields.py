@@ -15,6 +15,9 @@ NEMO_RL = 'NEMO_RL_OTEL_'
 NEMO_GYM = 'NEMO_GYM_OTEL_'
 NEMO_LENS = 'NEMO_LENS_'
 
+FIRST = 'first'
+"""The `vocabulary` that stands for the first of each rule file."""
+
 TRUE = ('1', 'true', 'yes', 'on')
 FALSE = ('0', 'false', 'no', 'off')
 
@@ -204,6 +207,15 @@ FIELDS: tuple[Field, ...] = (
         '`OTEL_EXPORTER_OTLP_*`; `console`, one JSON object a line on stdout. The default is `otlp` when an OTLP '
         'endpoint is set in the environment, else `file`.',
         choices=('file', 'otlp', 'console'),
+    ),
+    Field(
+        'vocabulary',
+        'str',
+        FIRST,
+        'Which of the names a rule file has for the same thing. The file for NeMo-RL has `published`, those of its '
+        'first published integration, and `label`, where a span is named as the timer label it is made from. A file '
+        'that does not have the one chosen keeps its first, which is also the default. Not read from a config object '
+        'that the program builds in code.',
     ),
     Field(
         'vllm_native_tracing',

@@ -77,6 +77,18 @@ def override(
     return changed
 
 
+def enabled(block: object) -> bool | None:
+    """Whether a config object's `telemetry:` block says that telemetry is on; None where it says nothing of it.
+
+    Args:
+        block: See `override`.
+    """
+    try:
+        return bool(BY_NAME['enabled'].parse(_member(block, 'enabled')))
+    except (ValueError, OverflowError):
+        return None
+
+
 def _member(block: object, name: str) -> object:
     if isinstance(block, dict):
         return block.get(name)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]

@@ -97,7 +97,11 @@ class Resolved:
     @property
     def provisional(self) -> list[str]:
         """The fields that a `telemetry:` block on the program's config object still decides, once that is built."""
-        return [name for name, source in self.sources.items() if source.strength < CONFIG_OBJECT_STRENGTH]
+        return [
+            name
+            for name, source in self.sources.items()
+            if source.strength < CONFIG_OBJECT_STRENGTH and name != 'vocabulary'
+        ]
 
 
 def resolve(

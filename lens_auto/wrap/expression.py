@@ -37,9 +37,10 @@ class Scope:
         frame: The caller's frame, or None when no reader needs it. Dropped right after reading.
         label: The label of a timer call.
         key: The metric key of a logger call.
+        elapsed: Seconds the call took; None before its end.
     """
 
-    __slots__ = ('args', 'frame', 'key', 'label', 'result')
+    __slots__ = ('args', 'elapsed', 'frame', 'key', 'label', 'result')
 
     def __init__(self, args: tuple[Any, ...], frame: FrameType | None = None, label: str | None = None):
         """See the class.
@@ -54,6 +55,7 @@ class Scope:
         self.label = label
         self.result: Any = None
         self.key: str | None = None
+        self.elapsed: float | None = None
 
 
 def reader(
@@ -354,6 +356,7 @@ _ROOTS: dict[str, Reader] = {
     'result': lambda scope: scope.result,
     'label': lambda scope: scope.label,
     'key': lambda scope: scope.key,
+    'elapsed': lambda scope: scope.elapsed,
 }
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {

@@ -129,6 +129,14 @@ class IntervalSite(Site):
         if span.up is not None and span.up.pending is not None:
             span.up.pending = [other for other in span.up.pending if other is not span] or None
 
+    def told(self, args: tuple[Any, ...]) -> None:
+        """Stop is called, where the span ends with that: end the span that start opened.
+
+        Args:
+            args: The call's arguments.
+        """
+        self.stopped(args, None)
+
     def lapped(self, args: tuple[Any, ...], result: Any) -> None:
         """Lap returned: a span from the previous lap (or start) of the same object to now.
 

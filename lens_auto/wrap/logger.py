@@ -28,7 +28,7 @@ _METRICS = ('metrics', 'data', 'logs', 'values', 'stats', 'scalars')
 class LoggerSite(Site):
     """A logging function whose dict argument holds metrics."""
 
-    __slots__ = ('_entries', '_metrics', '_prefix', '_prefixes', '_signature')
+    __slots__ = ('_entries', '_metrics', '_nonzero', '_prefix', '_prefixes', '_signature')
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class LoggerSite(Site):
         self._prefix = _index(signature, rule['prefix_arg'], ('prefix',))
         self._prefixes: tuple[str, ...] | None = rule['prefixes']
         names, extra = signature.names, signature.extra
+        self._nonzero = {pattern for pattern, entry in rule['metrics'].items() if entry['nonzero']}
         self._entries: list[tuple[str, bool, Reader, str, str, list[tuple[str, Reader]]]] = [
             (
                 pattern,
@@ -96,7 +97,7 @@ class LoggerSite(Site):
         for pattern, glob, name_of, instrument, unit, attributes in self._entries:
             keys = [k for k in given if isinstance(k, str) and matches(pattern, k)] if glob else [pattern]
             for key in keys:
-                if key in given:
+                if key in given and not (pattern in self._nonzero and _is_zero(given[key])):
                     listed = True
                     if pattern not in seen:
                         seen.add(pattern)
@@ -146,6 +147,11 @@ def _index(signature: Signature, named: str | None, usual: tuple[str, ...]) -> i
             raise ValueError(f'no parameter named {named}')
         return signature.names.index(named)
     return next((signature.names.index(name) for name in usual if name in signature.names), None)
+
+
+def _is_zero(value: Any) -> bool:
+    kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
+    return (kind is float or kind is int) and value == 0
 
 
 def _first_dict(args: tuple[Any, ...]) -> Any:

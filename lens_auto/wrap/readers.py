@@ -27,10 +27,11 @@ class Readers:
         keeps: True when some of these read arguments too, which then live until the span ends.
         fixed: Attributes that are always the same, or None.
         absent: What cannot be read from this function (a parameter it does not have), a line each; the rest is.
+        by_group: The bucket is the group's, so that a span around this one may give it another.
         frame: True when some reader looks at the caller's frame.
     """
 
-    __slots__ = ('absent', 'early', 'fixed', 'frame', 'keeps', 'late', 'name', 'name_of', 'plain')
+    __slots__ = ('absent', 'by_group', 'early', 'fixed', 'frame', 'keeps', 'late', 'name', 'name_of', 'plain')
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class Readers:
             fixed['lens.group'] = group
         if bucket is not None:
             fixed['rl.bucket'] = bucket
+        self.by_group = bucket is not None and not rule['own_bucket'] and 'rl.bucket' not in rule['attributes']
         self.early: list[tuple[str, Reader]] = []
         self.late: list[tuple[str, Reader]] = []
         self.keeps = False

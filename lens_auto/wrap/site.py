@@ -36,6 +36,8 @@ DEEPEST = 64
 UNREADABLE = (Unreadable, AttributeError, KeyError, IndexError, TypeError)
 SMALL = 1 << 29  # an integer below is one digit to the interpreter, and compared in no time
 _current, _make_current = current.get, current.set
+# Open spans inside which a bucket that comes from a group is another one, by span id; almost always empty.
+inside: dict[bytes, str] = {}
 # Frames between a site's `open` and the caller of the wrapped function: open, runtime.enter, our code, caller.
 CALLER = 3
 
@@ -200,6 +202,10 @@ class Site:
                     attributes[attribute] = value
                 else:
                     self._convert(attribute, value, attributes)
+        if inside and readers.by_group:
+            bucket = _bucket_inside(up)
+            if bucket is not None:
+                attributes = {**(attributes or {}), 'rl.bucket': bucket}
         subject = id(args[0]) if args else 0
         # The same span seen twice: an override and, through super(), the method it overrides, both named by rules.
         if up is not None and up.subject == subject and up.name == name and up.site is not self:
@@ -354,3 +360,12 @@ class Site:
         for patch in shut:
             if not patch.reopen():
                 self._faults.take('reopen', self.key, RuntimeError())
+
+
+def _bucket_inside(up: Span | None) -> str | None:
+    while up is not None:
+        bucket = inside.get(up.span_id)
+        if bucket is not None:
+            return bucket
+        up = up.up
+    return None

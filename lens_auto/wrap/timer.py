@@ -13,6 +13,7 @@ from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 
 from lens_auto.record.format import MISSING
 from lens_auto.record.span import Span, current
+from lens_auto.wrap.continued import Continued
 from lens_auto.wrap.figures import Figures
 from lens_auto.wrap.frame import called_from, caller
 from lens_auto.wrap.glob import matches
@@ -41,9 +42,10 @@ class Labels:
         seen: Patterns that a label has met, whether it was on or not.
         codes: Original code of the rule's functions, by part. A start or stop called from a `with` form is silent, and
             so is one called, through super(), from an override of its own that the rule names too.
+        continued: The blocks that go on in the next one; None when no label of the rule has such blocks.
     """
 
-    __slots__ = ('_known', '_on', '_patterns', 'codes', 'seen')
+    __slots__ = ('_known', '_on', '_patterns', 'codes', 'continued', 'seen')
 
     def __init__(self, rule: dict[str, Any], seen: set[str]):
         """See the class.
@@ -57,14 +59,15 @@ class Labels:
         self._known: dict[str, dict[str, Any] | None] = {}
         self.seen = seen
         self.codes: dict[str, list[CodeType]] = {'with': [], 'start': [], 'stop': []}
+        self.continued: Continued | None = None
 
-    def select(self, selected: Callable[[str | None], bool]) -> None:
+    def select(self, selected: Callable[[dict[str, Any]], bool]) -> None:
         """Decide which labels are on.
 
         Args:
-            selected: Says whether a span group is on.
+            selected: Says of a label's entry whether it is on.
         """
-        self._on = [entry for _, entry in self._patterns if not entry['drop'] and selected(entry['group'])]
+        self._on = [entry for _, entry in self._patterns if not entry['drop'] and selected(entry)]
         self._known = {}
 
     def any(self) -> bool:
@@ -140,6 +143,8 @@ class TimerSite(Site):
         named: str | None = rule['label_arg']
         self._from_self = named if from_self else None
         self._index = 0 if from_self else _label_index(signature, named)
+        if labels.continued is None and any(e['continues_over'] is not None for e in rule['labels'].values()):
+            labels.continued = Continued(recorder, faults, self.key)
 
     def _label(self, args: tuple[Any, ...]) -> str | None:
         label = args[self._index] if self._from_self is None else self._own(args[0], self._from_self)
@@ -170,6 +175,8 @@ class TimerSite(Site):
     def _admit(self, args: tuple[Any, ...], depth: int) -> tuple[str, dict[str, Any], Readers, FrameType | None] | None:
         label = self._label(args)
         entry = self._labels.entry(label) if label is not None else None
+        if label is not None and self._labels.continued is not None:
+            self._labels.continued.timed(id(args[0]), label)
         self.figures.calls += 1
         if label is None or entry is None:
             self.figures.filtered += 1
@@ -199,7 +206,38 @@ class TimerSite(Site):
             self.figures.over += 1
             self._shut_under(up)
             return None
-        return self._begin(label, entry, readers, args, frame, attach, up)
+        continued, over = self._labels.continued, entry['continues_over']
+        if continued is None or over is None:
+            return self._begin(label, entry, readers, args, frame, attach, up)
+        span = continued.resumed(id(args[0]), label, up)
+        if span is not None:
+            if attach:
+                current.set(span)
+            return span
+        span = self._begin(label, entry, readers, args, frame, attach, up)
+        if span is not None:
+            continued.begun(span, id(args[0]), label, over)
+        return span
+
+    def leave(self, span: Span, result: Any) -> None:
+        """The block is over. See `Site.leave`."""
+        continued = self._labels.continued
+        if continued is not None and continued.rests(span):
+            self._recorder.detach(span)
+        else:
+            super().leave(span, result)
+
+    def fail(self, span: Span, error: BaseException) -> None:
+        """The block raised. See `Site.fail`."""
+        if self._labels.continued is not None:
+            self._labels.continued.forget(span)
+        super().fail(span, error)
+
+    def cut(self, span: Span) -> None:
+        """See `Site.cut`."""
+        if self._labels.continued is not None:
+            self._labels.continued.forget(span)
+        super().cut(span)
 
     def _begin(
         self,

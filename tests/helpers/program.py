@@ -80,6 +80,10 @@ def _rule(kind: str, key: str, **fields: Any) -> dict[str, Any]:
         'only_from': None,
         'label_arg': None,
         'current': False,
+        'native': False,
+        'own_bucket': False,
+        'inside_bucket': None,
+        'stop_at': 'return',
     }
     if isinstance(fields.get('name'), str):
         fields['name'] = const(fields['name'])
@@ -99,6 +103,7 @@ def function(key: str, *targets: str, **fields: Any) -> dict[str, Any]:
 def label(name: str, /, **fields: Any) -> dict[str, Any]:
     entry = {'group': None, 'bucket': None, 'name': const(name), 'attributes': {}}
     entry |= {'drop': False, 'current': False, 'root': False, 'announce': True}
+    entry |= {'native': False, 'own_bucket': False, 'continues_over': None}
     return {**entry, **fields}
 
 
@@ -123,12 +128,19 @@ def interval(key: str, start: str = '', stop: str = '', lap: str = '', **fields:
 
 def metric(name: Any, instrument: str = 'gauge', unit: str | None = None, **attributes: Any) -> dict[str, Any]:
     tree = const(name) if isinstance(name, str) else name
-    return {'name': tree, 'instrument': instrument, 'unit': unit, 'attributes': attributes}
+    return {'name': tree, 'instrument': instrument, 'unit': unit, 'attributes': attributes, 'nonzero': False}
 
 
 def logger(key: str, target: str, metrics: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
     usual = {'metrics_arg': None, 'prefix_arg': None, 'prefixes': None}
     return _rule('logger', key, targets=(_pair(target),), metrics=dict(metrics), **{**usual, **fields})
+
+
+def measures(key: str, target: str, *entries: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """A `metric` rule; each entry has at least a `name` and a `value`."""
+    usual = {'instrument': 'histogram', 'unit': '', 'attributes': {}}
+    made = [{**usual, **entry, 'name': const(entry['name'])} for entry in entries]
+    return _rule('metric', key, targets=(_pair(target),), measures=made, **fields)
 
 
 def resource(key: str, target: str, settings: Any = None, **attributes: Any) -> dict[str, Any]:
@@ -138,7 +150,8 @@ def resource(key: str, target: str, settings: Any = None, **attributes: Any) -> 
 def plan_of(rules: Iterable[dict[str, Any]], groups: Iterable[str] = (), **fields: Any) -> dict[str, Any]:
     """A plan of one rule file."""
     names = {name: {'bucket': None} for name in groups}
-    file = {'path': 'rules.yaml', 'framework': 'demo', 'when': None, 'vars': {}, 'native': {}}
+    file = {'path': 'rules.yaml', 'framework': 'demo', 'when': None, 'vars': {}, 'native': None}
+    file['vocabularies'] = ()
     file |= {'groups': names, 'presets': {'all': '*', 'default': ()}, **fields}
     return {'format': plan.FORMAT, 'agent': '0', 'files': [file], 'rules': list(rules)}
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,10 +27,12 @@ def test_module_names_too_long_for_a_variable_cost_the_recording_only(bench: Ben
     env = {'LENS_SPOOL': ''}
     done = bench.run('--rules', 'many.yaml', *COMMAND, env=env)
     assert (done.returncode, done.stdout) == (3, 'ran True\n')
-    assert done.stderr == (
+    said = re.fullmatch(
         'lens-instrument: the command runs without being recorded: '
-        'the names of the 1006 modules in the rules are too long for a variable\n'
+        r'the names of the (\d+) modules in the rules are too long for a variable\n',
+        done.stderr,
     )
+    assert said is not None and int(said[1]) > 1000, done.stderr
     assert bench.runs() == []
     assert bench.run('--strict', '--rules', 'many.yaml', *COMMAND, env=env).returncode == 2
 

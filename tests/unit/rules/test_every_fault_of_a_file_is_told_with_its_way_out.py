@@ -31,8 +31,8 @@ CASES = {
         rule('kind: function', 'target: m:f', 'gruop: step', 'name: rl.f'),
         """\
         my.yaml:5:3  unknown key `gruop` in a function rule
-            did you mean `group`?  Keys here: announce, attributes, bucket, budget, group, kind, name, \
-only_from, root, target
+            did you mean `group`?  Keys here: announce, attributes, bucket, budget, group, \
+inside_bucket, kind, name, native, only_from, root, target
         """,
     ),
     'a missing key': (
@@ -53,21 +53,21 @@ only_from, root, target
         rule('target: m:f'),
         """\
         my.yaml:3:3  a rule needs `kind`
-            available: function, interval, logger, ray, resource, timer
+            available: function, interval, logger, metric, ray, resource, timer
         """,
     ),
     'a misspelt kind': (
         rule('kind: functon'),
         """\
         my.yaml:3:9  unknown kind `functon`
-            did you mean `function`?  Kinds: function, interval, logger, ray, resource, timer
+            did you mean `function`?  Kinds: function, interval, logger, metric, ray, resource, timer
         """,
     ),
     'a kind of a later version': (
         rule('kind: loop', 'match: "for x in y:"'),
         """\
         my.yaml:3:9  kind `loop` is not available in this version
-            available: function, interval, logger, ray, resource, timer
+            available: function, interval, logger, metric, ray, resource, timer
         """,
     ),
     'a script without a function': (
@@ -315,7 +315,7 @@ per_step, policy_update, reference_policy, remote, reward, rollout, setup, step,
         """,
         """\
         my.yaml:1:1  unknown key `framwork` in a rule file
-            did you mean `framework`?  Keys here: framework, groups, presets, rules, vars, when
+            did you mean `framework`?  Keys here: framework, groups, native, presets, rules, vars, vocabularies, when
         my.yaml:2:25  `bucket` cannot be `lost`
             It can be: idle, none, overhead, productive, wasted
         my.yaml:5:11  target `m` has no colon between module and name

@@ -15,8 +15,8 @@ ROOT = Path(plan.__file__).parents[2]
 PLAN = {
     'format': 1,
     'agent': '1.0',
-    'files': [{'path': 'a', 'groups': {'é': {'bucket': None}}}],
-    'rules': [{'name': ('fmt', (('c', 'rl.'), ('var', 'x'))), 'n': (-1, 2**62, 0.5, True, None)}],
+    'files': [{'path': 'a', 'groups': {'é': {'bucket': None}}, 'vocabularies': ()}],
+    'rules': [{'file': 0, 'name': ('fmt', (('c', 'rl.'), ('var', 'x'))), 'n': (-1, 2**62, 0.5, True, None)}],
 }
 READ = """
 import sys
@@ -60,7 +60,7 @@ def test_a_plan_that_cannot_be_used_says_why(tmp_path: Path) -> None:
     cases = {
         'changed': (data, '0' * 64),
         'not_a_plan': (b'framework: t\n', None),
-        'format': (data.replace(b'lens-plan\n\x01', b'lens-plan\n\x02'), None),
+        'format': (data.replace(b'lens-plan\n\x02', b'lens-plan\n\x01'), None),
     }
     for reason, (stored, sha256) in cases.items():
         file = tmp_path / reason

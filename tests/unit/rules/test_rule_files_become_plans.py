@@ -34,9 +34,12 @@ def test_a_function_rule_with_its_defaults(tmp_path: Path) -> None:
         'attributes': {},
         'announce': True,
         'root': False,
+        'native': False,
+        'own_bucket': False,
         'budget': None,
         'only_from': None,
         'targets': (('a.b', 'f'), ('a', 'C.f')),
+        'inside_bucket': None,
     }
 
 
@@ -65,6 +68,7 @@ def test_labels_inherit_from_their_timer_and_exact_ones_come_first(tmp_path: Pat
     assert list(rule['labels']) == ['gen', 'total', 'eval/*', 'x/*']
     named = ('fmt', (('c', 'rl.'), ('label',)))
     shared = {'drop': False, 'current': False, 'root': False, 'announce': False, 'bucket': None}
+    shared |= {'native': False, 'own_bucket': False, 'continues_over': None}
     assert rule['labels'] == {
         'gen': {
             **shared,
@@ -72,6 +76,7 @@ def test_labels_inherit_from_their_timer_and_exact_ones_come_first(tmp_path: Pat
             'name': named,
             'attributes': {'n': ('c', 1), 'x': ('label',)},
             'current': True,
+            'own_bucket': True,
         },
         'total': {
             **shared,
@@ -123,12 +128,14 @@ def test_metrics_may_be_given_short_and_inherit_attributes(tmp_path: Path) -> No
             'instrument': 'gauge',
             'unit': '',
             'attributes': {'rl.step': ('arg', 'step')},
+            'nonzero': False,
         },
         'timing/*': {
             'name': ('fmt', (('c', 'rl.'), ('key',))),
             'instrument': 'histogram',
             'unit': 's',
             'attributes': {'rl.step': ('arg', 'step'), 'k': ('key',)},
+            'nonzero': False,
         },
     }
 

@@ -9,7 +9,17 @@ import pytest
 from lens_auto.rules import registry
 from lens_auto.rules.errors import RuleErrors
 from lens_auto.rules.expression import FUNCTIONS, ROOTS
-from lens_auto.rules.model import FILE_KEYS, KINDS, LABEL_KEYS, LATER_KINDS, METRIC_KEYS, VAR_KEYS, Keys
+from lens_auto.rules.model import (
+    FILE_KEYS,
+    KINDS,
+    LABEL_KEYS,
+    LATER_KINDS,
+    MEASURE_KEYS,
+    METRIC_KEYS,
+    NATIVE_KEYS,
+    VAR_KEYS,
+    Keys,
+)
 from lens_auto.rules.validate import read_file
 
 PAGE = (Path(__file__).resolve().parents[3] / 'docs' / 'rules.md').read_text()
@@ -26,7 +36,9 @@ def table(keys: Keys) -> str:
     return '| key | default | meaning |\n|---|---|---|\n' + ''.join(rows)
 
 
-@pytest.mark.parametrize('keys', [FILE_KEYS, LABEL_KEYS, METRIC_KEYS, VAR_KEYS, *KINDS.values()])
+@pytest.mark.parametrize(
+    'keys', [FILE_KEYS, NATIVE_KEYS, LABEL_KEYS, METRIC_KEYS, MEASURE_KEYS, VAR_KEYS, *KINDS.values()]
+)
 def test_the_tables_list_the_keys_of_the_model(keys: Keys) -> None:
     assert table(keys) + '\n' in PAGE
 

@@ -24,6 +24,7 @@ traces_enabled           true          default
 metrics_enabled          true          default
 logs_enabled             false         default
 exporter                 file          default (no OTLP endpoint is set)
+vocabulary               first         default
 vllm_native_tracing      false         default
 service_name_per_server  true          default"""
     )

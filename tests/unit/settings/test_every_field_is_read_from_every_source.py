@@ -21,6 +21,7 @@ VALUES: dict[str, tuple[str, bool | int | float | str]] = {
     'metrics_enabled': ('off', False),
     'logs_enabled': ('0', False),
     'exporter': ('console', 'console'),
+    'vocabulary': ('label', 'label'),
     'vllm_native_tracing': ('on', True),
     'service_name_per_server': ('0', False),
 }

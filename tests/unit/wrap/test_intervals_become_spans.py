@@ -88,3 +88,14 @@ def test_a_label_argument_that_is_not_there_is_told(tmp_path: Path) -> None:
     traced = Program(tmp_path, {'m.py': MODULE, 'main.py': 'import m; m.begin()'}).traced([rule])
     assert {r['reason'] for r in traced.journal.reports('missing')} == {'no parameter named phase'}
     assert traced.journal.spans == []
+
+
+@pytest.mark.parametrize(('stop_at', 'tree'), [('return', 'start-up\n  train'), ('call', 'start-up\ntrain')])
+def test_an_interval_may_end_where_its_stop_begins(tmp_path: Path, stop_at: str, tree: str) -> None:
+    """A start-up is over when the training function is called, long before that returns."""
+    module = 'def begin(): pass\ndef run(): train()\ndef train(): pass\n'
+    start_up = interval('s', start='m:begin', stop='m:run', name='start-up', current=True, stop_at=stop_at)
+    program = Program(tmp_path, {'m.py': module, 'main.py': 'import m\nm.begin()\nm.run()\n'})
+    traced = program.traced([start_up, function('t', 'm:train', name='train')])
+    assert traced.journal.tree() == tree
+    assert [span.ended for span in traced.journal.spans] == [True, True]

@@ -138,3 +138,14 @@ def test_metrics_that_occur_are_told_and_calls_without_any_are_counted(tmp_path:
     assert traced.journal.reports('seen')[-1] == {'l' * 12: ('loss', 'reward/*')}
     calls, spans, *_, filtered = traced.journal.reports('stats')[-1]['l' * 12]
     assert (calls, spans, filtered) == (3, 2, 1)
+
+
+def test_points_of_zero_may_be_left_out(tmp_path: Path) -> None:
+    rule = logger(
+        'l', 'm:Logger.log_metrics', {'loss': {**metric('rl.loss'), 'nonzero': True}, 'tokens': metric('rl.n')}
+    )
+    assert points(tmp_path, 'log({"loss": 2.5, "tokens": 0}); log({"loss": 0.0, "tokens": 0})', [rule]) == [
+        ('rl.loss', 2.5, {}),
+        ('rl.n', 0, {}),
+        ('rl.n', 0, {}),
+    ]
