@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import sys
 
-from lens_auto.record.ranks import RANK_NAMES
+from lens_auto.record.ranks import RANK_NAMES, own
 from lens_auto.record.resource import describe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from lens_auto.record.recorder import Recorder
@@ -66,6 +66,7 @@ class Identity:
                 name = core.get_actor_name().decode('utf-8', 'replace')
                 if name:
                     told['ray.actor.name'] = name[:256]
+                    told.update(_group(name, os.environ))
                 if self._actor_class:
                     told['ray.actor.class'] = self._actor_class[:256]
             self._recorder.resource(dict(told))
@@ -75,6 +76,17 @@ class Identity:
             self._ranks = ranks
             self._recorder.resource(describe(os.environ))
             self._ranked()
+
+
+def _group(actor: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """The worker group of a rank: NeMo-RL's own variable, else its actor's name without the numbers at the end."""
+    if not environ.get('RANK') or own(environ) is not environ:
+        return {}
+    parts = actor.split('-')
+    while len(parts) > 1 and parts[-1].removeprefix('grp').isdigit():
+        parts.pop()
+    group = environ.get('NRL_WORKER_GROUP') or '-'.join(parts)
+    return {'rl.worker_group': group[:256]} if group != actor or environ.get('NRL_WORKER_GROUP') else {}
 
 
 def _ranks() -> tuple[str | None, ...]:

@@ -57,11 +57,11 @@ def test_of_a_group_and_of_none(new_place: Callable[..., RayPlace]) -> None:
     traced = place.traced('train.py', env=DRIVER)
     assert traced.done.code == 0, traced.done.stderr
     found = {
-        span.resource['ray.actor.name']: (span.resource['dl.rank'], span.resource['dl.world_size'])
+        span.resource['ray.actor.name']: tuple(map(span.resource.get, ('dl.rank', 'dl.world_size', 'rl.worker_group')))
         for span in traced.spans
         if span.name == 'work'
     }
-    assert found == {'group-0': (0, 2), 'group-1': (1, 2), 'single': (0, 1)}
+    assert found == {'group-0': (0, 2, 'group'), 'group-1': (1, 2, 'group'), 'single': (0, 1, None)}
 
 
 def test_a_rank_that_does_not_export_leaves_nothing(new_place: Callable[..., RayPlace]) -> None:
