@@ -34,6 +34,9 @@ def rule(number: int, function: str, **changes: Any) -> dict[str, Any]:
         'attributes': {},
         'announce': True,
         'root': False,
+        'native': False,
+        'own_bucket': False,
+        'inside_bucket': None,
         'budget': None,
         'only_from': None,
         'targets': ((module, qualname),),
@@ -57,7 +60,8 @@ def environment(folder: Path, rules: list[dict[str, Any]]) -> dict[str, str]:
         'groups': {'work': {'bucket': None}, 'off': {'bucket': None}},
         'presets': {'default': ('work',), 'all': '*'},
         'vars': {},
-        'native': {},
+        'vocabularies': (),
+        'native': None,
     }
     data = plans.dump({'format': plans.FORMAT, 'agent': '0', 'files': [file], 'rules': rules})
     (folder / 'plan').write_bytes(data)

@@ -14,7 +14,19 @@ from pathlib import Path
 import pytest
 
 from tests.faults.tries import WORK
-from tests.helpers.program import HOME, STAGE_1, Outcome, Program, every_python, function, logger, metric, python, timer
+from tests.helpers.program import (
+    HOME,
+    STAGE_1,
+    Outcome,
+    Program,
+    every_python,
+    function,
+    label,
+    logger,
+    metric,
+    python,
+    timer,
+)
 
 TOKEN = 'sk-planted0123456789abcdef'
 FILES = {
@@ -65,18 +77,7 @@ RULES = [
     timer(
         'e',
         pair=[('work:Timer.start', 'Timer.stop')],
-        labels={
-            'phase': {
-                'group': None,
-                'bucket': None,
-                'name': ('c', 'phase'),
-                'attributes': {},
-                'drop': False,
-                'current': False,
-                'root': False,
-                'announce': True,
-            }
-        },
+        labels={'phase': label('phase')},
     ),
     logger('f', 'work:log', {'loss': metric('rl.loss')}),
 ]
