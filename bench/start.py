@@ -23,7 +23,7 @@ import ratio
 
 ROUNDS = 30
 REPOSITORY = Path(__file__).resolve().parents[1]
-PROJECT = ('lens_auto', 'rules', 'sitecustomize', 'pyproject.toml', 'README.md', 'LICENSE')
+PROJECT = ('lens_auto', 'rules', 'sitecustomize', 'pyproject.toml', 'setup.py', 'README.md', 'LICENSE')
 
 
 def installed(folder: Path) -> Path:

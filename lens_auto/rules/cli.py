@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import finding
-from .compile import modules
 from .errors import RuleErrors
 from .expression import show, show_template
+from .merging import modules
 from .plan import speak
 from .plan_build import Built, build
 from .resolver import Finding, resolve

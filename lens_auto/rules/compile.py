@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from .merging import merge
 from .model import (
     RAY_CALLS,
     Body,
@@ -21,50 +22,35 @@ from .model import (
     Spanning,
     TimerRule,
 )
-from .plan import FORMAT, RAY_MODULES, sha256_hex
-from .target import is_script
+from .plan import FORMAT, sha256_hex
 
 
 def compile_files(files: Sequence[RuleFile], agent: str) -> dict[str, Any]:
-    """The plan of some rule files.
-
-    A rule that an earlier file of the same framework has word for word is left out: whoever copies a rule file to
-    change one rule does not get every span twice.
+    """The plan of some rule files; see `merge`.
 
     Args:
         files: The files, the one that counts most first.
         agent: The agent's version.
     """
-    rules: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    for index, file in enumerate(files):
-        for rule in file.rules:
-            key = rule_key(file.framework, rule)
-            if key not in seen:
-                seen.add(key)
-                rules.append({'key': key, 'file': index, 'line': rule.line, 'kind': rule.kind, **_rule(rule)})
-    return {'format': FORMAT, 'agent': agent, 'files': [_file(file) for file in files], 'rules': rules}
+    return merge([compile_file(file) for file in files], agent)
+
+
+def compile_file(file: RuleFile) -> dict[str, Any]:
+    """The plan of one rule file alone.
+
+    Args:
+        file: The file.
+    """
+    rules = [
+        {'key': rule_key(file.framework, rule), 'file': 0, 'line': rule.line, 'kind': rule.kind, **_rule(rule)}
+        for rule in file.rules
+    ]
+    return {'format': FORMAT, 'files': [_file(file)], 'rules': rules}
 
 
 def rule_key(framework: str, rule: Rule) -> str:
     """The identity of a rule: 12 hex digits of what it says, whatever its line, its layout or its file."""
     return sha256_hex(f'{framework}\n{rule.canonical}'.encode())[:12]
-
-
-def modules(plan: dict[str, Any]) -> tuple[str, ...]:
-    """The modules to hook: all that a target lies in, and those whose import tells us something of the process.
-
-    A script (`train.py`) is none of them: what it defines is found where Ray loads it.
-    """
-    named = (module for rule in plan['rules'] for module in target_modules(rule))
-    return tuple(sorted({'torch', *RAY_MODULES, *(module for module in named if not is_script(module))}))
-
-
-def target_modules(rule: dict[str, Any]) -> Iterable[str]:
-    """The modules of one rule of a plan."""
-    for key in ('targets', 'with', 'pair', 'start', 'stop', 'lap'):
-        for target in rule.get(key, ()):
-            yield target[0]
 
 
 def _file(file: RuleFile) -> dict[str, Any]:

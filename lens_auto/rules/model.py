@@ -71,7 +71,7 @@ GROUP_KEYS: Keys = {
 VAR_KEYS: Keys = {
     'value': Key('expression', 'What is looked up.', required=True),
     'map': Key('map', 'From values to what they stand for.'),
-    'default': Key('text', 'What stands for a value that `map` does not list.'),
+    'default': Key('text', 'What stands for a value that `map` does not list, that is None, or that cannot be read.'),
 }
 
 _SPAN_KEYS: Keys = {

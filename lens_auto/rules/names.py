@@ -212,9 +212,7 @@ def _var(reader: Reader, name: Scalar, node: Node) -> Var:
     value = reader.expression(inner, 'value', ROOTS) or ('c', None)
     mapping = reader.named(inner, 'map')
     if mapping is None:
-        if 'default' in inner:
-            reader.fault(inner['default'], '`default` without `map`', 'add the map, or remove the default')
-        return Var(value, None, None)
+        return Var(value, None, reader.text(inner, 'default'))
     pairs: dict[str, str | int | float | bool] = {}
     for key, entry in mapping.pairs:
         if isinstance(entry, Scalar) and entry.value is not None:

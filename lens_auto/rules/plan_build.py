@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cold half of the plan cache: read every rule file and compile them. Needs YAML, so it is imported only then."""
+"""The cold half of the plan cache: read every rule file and compile it. YAML is imported for files not compiled yet."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import re
 import time
 from typing import Any
 
-from . import document, entry_points
-from .compile import compile_files
+from . import entry_points, precompiled
 from .errors import RuleError, RuleErrors
-from .finding import LOCAL_NAME, Sources
-from .model import RuleFile
-from .validate import read_file, shown_path
+from .finding import BUILT_IN, LOCAL_NAME, Sources
+from .merging import merge
 
 # A file system tells two writes apart when they are this far from each other (ext4 stamps with the kernel's tick).
 _TICK_NS = 20_000_000
@@ -63,27 +61,41 @@ def build(sources: Sources, agent: str) -> Built:
     named = dict(sources.first)
     for path, origin in (*((path, origin) for path, origin, _ in installed), *sources.last):
         named.setdefault(path, origin)
-    models: list[RuleFile] = []
+    plans: list[dict[str, Any]] = []
     origins: list[str] = []
     ignored: list[str] = []
     for path, origin in named.items():
         _settle(path)
         try:
             if origin == LOCAL_NAME and _is_something_else(path):
-                ignored.append(f'{shown_path(path)} is no rule file (it has no `framework` and no `rules`): ignored')
+                ignored.append(f'{_shown(path)} is no rule file (it has no `framework` and no `rules`): ignored')
                 continue
-            models.append(read_file(path, origin))
+            known = precompiled.load(path) if origin == BUILT_IN else None
+            plans.append(known or _compiled(path, origin))
             origins.append(origin)
         except RuleErrors as error:
             errors += error.errors
     if errors:
         raise RuleErrors(errors)
     files = tuple(
-        (model.path, model.framework, model.when.module if model.when else None, origin)
-        for model, origin in zip(models, origins, strict=True)
+        (file['path'], file['framework'], file['when']['module'] if file['when'] else None, origin)
+        for file, origin in zip([plan['files'][0] for plan in plans], origins, strict=True)
     )
     read = tuple(metadata for _, _, metadata in installed)
-    return Built(compile_files(models, agent), files, read, tuple(ignored))
+    return Built(merge(plans, agent), files, read, tuple(ignored))
+
+
+def _compiled(path: str, origin: str) -> dict[str, Any]:
+    from .compile import compile_file
+    from .validate import read_file
+
+    return compile_file(read_file(path, origin))
+
+
+def _shown(path: str) -> str:
+    from .validate import shown_path
+
+    return shown_path(path)
 
 
 def _is_something_else(path: str) -> bool:
@@ -92,7 +104,9 @@ def _is_something_else(path: str) -> bool:
     Raises:
         RuleErrors: It cannot be read.
     """
-    text = document.read(path, shown_path(path), LOCAL_NAME)
+    from . import document
+
+    text = document.read(path, _shown(path), LOCAL_NAME)
     try:
         root = document.parse(text, path)
     except RuleErrors:

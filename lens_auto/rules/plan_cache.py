@@ -107,7 +107,7 @@ def _warm(index: str, folder: str) -> Compiled | None:
 
 
 def _cold(sources: Sources, agent: str, cache_dir: str, index: str, fallback_dir: str | None, problem: str) -> Compiled:
-    from .compile import modules
+    from .merging import modules
     from .plan_build import build
 
     names = [name for name, _ in sources.first + sources.last]

@@ -214,11 +214,13 @@ def _arguments(rule: dict[str, Any], variables: dict[str, Any]) -> set[str]:
 
 
 def _trees(rule: dict[str, Any]) -> Iterator[Tree]:
-    for holder in (rule, *rule.get('labels', {}).values(), *rule.get('metrics', {}).values()):
+    parts = (*rule.get('labels', {}).values(), *rule.get('metrics', {}).values(), *rule.get('measures', ()))
+    for holder in (rule, *parts):
         yield from holder['attributes'].values()
-        for key in ('name', 'settings'):
-            if holder.get(key) is not None:
-                yield holder[key]
+        for key in ('name', 'value', 'settings'):
+            tree = holder.get(key)
+            if tree is not None:
+                yield from tree[1].values() if tree[0] == 'word' else (tree,)
 
 
 def _first_target(rule: dict[str, Any]) -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from lens_auto.rules.compile import compile_files, modules
+from lens_auto.rules.compile import compile_files
+from lens_auto.rules.merging import modules
 from lens_auto.rules.plan import RAY_MODULES
 from lens_auto.rules.validate import read_file
 
