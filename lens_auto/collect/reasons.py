@@ -81,7 +81,7 @@ def rules(totals: Totals, nothing: bool) -> list[str]:
             if nothing or _file(row) in used:
                 found.add(f'off by {row.off}', row)
         elif row.on and (row.processes or row.calls):
-            _matched(row, nothing, found)
+            _matched(row, nothing, found, shares_its_targets(row, totals.rules))
         elif row.on and row.missing:
             found.add(f'matched nothing ({", ".join(row.missing)})', row)
         elif row.on and not blind:
@@ -134,7 +134,7 @@ class _Found:
         return lines
 
 
-def _matched(row: RuleRow, nothing: bool, found: _Found) -> None:
+def _matched(row: RuleRow, nothing: bool, found: _Found, shares: bool) -> None:
     if row.missing:
         # A timer that has lost its `with` form still makes spans, but not the ones it was written for.
         found.add(f'matched in part ({", ".join(row.missing)})', row)
@@ -142,11 +142,24 @@ def _matched(row: RuleRow, nothing: bool, found: _Found) -> None:
         return  # it makes no spans, and a process that does not record does not count its calls
     if nothing and not row.calls:
         found.uncalled.append(name_of(row))
-    elif _in_vain(row, nothing):
+    elif not shares and _in_vain(row, nothing):
         found.vain.append(
             f'{name_of(row)}: called {plural(row.calls, "time")}, none recorded: '
             f'outside only_from, or no listed label or metric key'
         )
+
+
+def shares_its_targets(row: RuleRow, rows: Iterable[RuleRow]) -> bool:
+    """Whether another rule that recorded something hooks the same: then what this one leaves out is that one's.
+
+    Args:
+        row: The rule.
+        rows: All of them.
+    """
+    return any(
+        other is not row and other.spans and other.kind == row.kind and set(other.targets) & set(row.targets)
+        for other in rows
+    )
 
 
 def _in_vain(row: RuleRow, nothing: bool) -> bool:
@@ -164,10 +177,12 @@ def never_seen(rows: Iterable[RuleRow]) -> list[str]:
         rows: The rules.
     """
     found: list[str] = []
+    rows = list(rows)
     for row in rows:
         if not row.on or row.off or not row.calls or row.seen is None:
             continue
-        if row.filtered or not any(label in row.seen for label in row.labels):
+        shares = shares_its_targets(row, rows)
+        if (row.filtered and not shares) or not (shares or any(label in row.seen for label in row.labels)):
             found += [f'label {label} ({name_of(row)})' for label in row.labels if label not in row.seen]
         for keys in row.keys:
             # Keys that feed one metric are its names in several versions: one of them is enough.

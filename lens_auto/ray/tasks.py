@@ -15,7 +15,7 @@ from lens_auto.ray.identity import Identity
 from lens_auto.record.foreign import foreign
 from lens_auto.record.format import CALLED, TASK
 from lens_auto.record.ranks import in_ray_worker
-from lens_auto.record.span import current
+from lens_auto.record.span import current, origin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class Tasks:
             on: This process records spans.
         """
         self._recorder.task = self._first if on and self._worker else None
+        self._recorder.origin = self._origin if on and self._worker else None
 
     def creating(self, actor_class: str) -> None:
         """Ray has loaded an actor's class; see `Identity.creating`.
@@ -81,18 +82,22 @@ class Tasks:
             if core is None:
                 return
             self._identity.tell(core)
-            task = core.get_current_task_id()
-            if task.is_nil():
+            found = origin.get() or _current_task(core)
+            if found is None:
                 return
-            number = getattr(core, 'get_current_task_attempt_number', None)
-            attempt = 0 if number is None else int(number())
-            self._recorder.journal.put((TASK, monotonic_ns(), span.span_id, task.binary(), max(attempt, 0)))
+            task, attempt = found
+            self._recorder.journal.put((TASK, monotonic_ns(), span.span_id, task, attempt))
             span.trace_id = span.trace_id + span.span_id
         except Exception as error:
             if foreign(error):
                 raise
             self._recorder.task = None
             self._faults.take('ray task', '', error)
+
+    def _origin(self) -> tuple[bytes, int] | None:
+        """The task whose code starts a thread while no span is current, with its attempt."""
+        core = core_worker()
+        return None if core is None else origin.get() or _current_task(core)
 
     def submitted(self, result: Any, name: Callable[[Any], str], target: Any) -> None:
         """Ray has taken a call: note its task, and under which span it was made.
@@ -125,10 +130,9 @@ class Tasks:
             self._put((CALLED, monotonic_ns(), task, up.trace_id, up.span_id, ''))
         elif self._worker:
             # No span here, but this is a task itself: who called it is who called that one.
-            core = core_worker()
-            outer = None if core is None else core.get_current_task_id()
-            if outer is not None and not outer.is_nil():
-                self._put((CALLED, monotonic_ns(), task, b'', outer.binary(), ''))
+            outer = self._origin()
+            if outer is not None:
+                self._put((CALLED, monotonic_ns(), task, b'', outer[0], ''))
         names = self.names
         if names is not None:
             if len(names) >= _REMEMBERED:
@@ -141,6 +145,14 @@ class Tasks:
         if self.names is None:
             self.names = {}
         self._alone = False
+
+
+def _current_task(core: Any) -> tuple[bytes, int] | None:
+    task = core.get_current_task_id()
+    if task.is_nil():
+        return None
+    number = getattr(core, 'get_current_task_attempt_number', None)
+    return task.binary(), max(0 if number is None else int(number()), 0)
 
 
 def core_worker() -> Any:

@@ -39,6 +39,7 @@ class Recorder:
         printer: Given every finished span and point as well, when this process prints them itself.
         task: Given every span that starts with nothing current, once it has its id: in a worker of Ray it stores which
             task that is (a TASK record) and marks the span's trace with it.
+        origin: In a worker of Ray: says which task this code runs for, with its attempt, or None.
     """
 
     __slots__ = (
@@ -49,6 +50,7 @@ class Recorder:
         '_tell_every',
         'epoch',
         'journal',
+        'origin',
         'printer',
         'run_root',
         'run_trace',
@@ -69,6 +71,7 @@ class Recorder:
         self.epoch = 0
         self.printer: Callable[[Record], None] | None = None
         self.task: Callable[[Span], None] | None = None
+        self.origin: Callable[[], tuple[bytes, int] | None] | None = None
         self._tell: Callable[[], None] | None = None
         self._tell_at = 0
         self._tell_every = 0

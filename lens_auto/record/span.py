@@ -122,3 +122,6 @@ ENDED_ALREADY = -1  # the epoch of a span that has ended
 
 # The one piece of context that is carried anywhere (threads, tasks): never the whole of `copy_context()`.
 current: ContextVar[Span | None] = ContextVar('lens_auto.span', default=None)
+
+# The Ray task, with its attempt, that started this thread while no span was current; asked for where there is no span.
+origin: ContextVar[tuple[bytes, int] | None] = ContextVar('lens_auto.origin', default=None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
+from lens_auto.record.foreign import foreign
 from lens_auto.wrap.frame import local
 
 TYPE_CHECKING = False
@@ -132,9 +133,21 @@ def _argument(name: str, names: tuple[str, ...], extra: str | None) -> Reader:
 
 def _variable(variable: dict[str, Any], sub: Callable[[Tree], Reader]) -> Reader:
     value, table, default = sub(variable['value']), variable.get('map'), variable.get('default')
-    if table is None:
+    if table is None and default is None:
         return value
-    return lambda scope: table.get(text(value(scope)), default)
+
+    def read(scope: Scope) -> Any:
+        try:
+            found = value(scope)
+        except (Unreadable, AttributeError, KeyError, IndexError, TypeError) as error:
+            if default is None or foreign(error):
+                raise
+            return default
+        if found is None and default is not None:
+            return default
+        return found if table is None else table.get(text(found), default)
+
+    return read
 
 
 def _frame_local(scope: Scope, name: str) -> Any:

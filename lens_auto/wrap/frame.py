@@ -10,15 +10,22 @@ from __future__ import annotations
 
 import sys
 
+from lens_auto.record.standard import CodeType
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, FrameType
+    from types import FrameType
     from typing import Any
 
 OPTIMIZED = 0x1  # CO_OPTIMIZED: the code of a function; a module's or class body's locals are its namespace itself
 # References to a snapshot nobody but its frame holds: the frame's, our variable's, the argument's of getrefcount.
 UNSHARED = 3
 FARTHEST = 12
+# Numbers of bytecode operations, of the versions before 3.13. CACHE entries follow operations from 3.11 on; 0 is none of
+# 3.10's. What loads a constant, a global, a local or a cell:
+_CACHE, _LOAD_GLOBAL, _EXTENDED_ARG = 0, 116, 144
+_LOADS = {(3, 10): (100, 116, 124, 136), (3, 11): (100, 116, 124, 137), (3, 12): (100, 116, 124, 127, 137)}
+_alone: dict[CodeType, bool] = {}
 
 
 def local(frame: FrameType, name: str) -> Any:
@@ -38,10 +45,32 @@ def local(frame: FrameType, name: str) -> Any:
         return frame.f_globals[name]
     if sys.version_info >= (3, 13):
         return frame.f_locals[name]
-    if 'locals' in code.co_names or 'vars' in code.co_names:
+    if 'locals' in code.co_names or ('vars' in code.co_names and _may_call_vars_alone(code)):
         # It may have kept the dict that `locals()` gave it, which is the one we would bring up to date by looking.
         raise KeyError(name)
     return _read_and_clear(frame, name)
+
+
+def _may_call_vars_alone(code: CodeType) -> bool:
+    """Whether code may call `vars()`, which gives the locals, and not only `vars(something)`.
+
+    Read off the bytecode: what follows the loading of `vars` loads its argument, or else it may be anything.
+    """
+    known = _alone.get(code)
+    if known is None:
+        loads = _LOADS[sys.version_info[:2]]
+        names = [index for index, name in enumerate(code.co_names) if name == 'vars']
+        known, after, extended = False, False, 0
+        for at in range(0, len(code.co_code), 2):
+            operation, argument = code.co_code[at], code.co_code[at + 1] | extended << 8
+            extended = argument if operation == _EXTENDED_ARG else 0
+            if operation in (_CACHE, _EXTENDED_ARG):
+                continue
+            known = known or (after and operation not in loads)
+            index = argument >> 1 if sys.version_info >= (3, 11) else argument
+            after = operation == _LOAD_GLOBAL and index in names
+        _alone[code] = known
+    return known
 
 
 def _read_and_clear(frame: FrameType, name: str) -> Any:

@@ -91,7 +91,7 @@ class LoggerSite(Site):
             if (prefix or '') not in self._prefixes:
                 return
         scope = Scope(args)
-        done: set[str] = set()
+        done: set[tuple[Any, ...]] = set()
         seen = self.figures.seen
         listed = False
         for pattern, glob, name_of, instrument, unit, attributes in self._entries:
@@ -114,7 +114,7 @@ class LoggerSite(Site):
         instrument: str,
         unit: str,
         attributes: list[tuple[str, Reader]],
-        done: set[str],
+        done: set[tuple[Any, ...]],
     ) -> None:
         scope.key = key
         ident = get_ident()
@@ -131,13 +131,14 @@ class LoggerSite(Site):
         finally:
             if not nested:
                 reading.discard(ident)
-        # Several keys may feed one metric (its name changed between versions): the first that is there wins.
-        if name in done:
-            return
         labels: dict[str, Any] = {}
         self.read(attributes, scope, labels)
+        # Several keys may feed one series (its name changed between versions): the first that is there wins.
+        series = (name, *labels.items())
+        if series in done:
+            return
         self._recorder.point(self, name, instrument, unit, found, labels or None)
-        done.add(name)
+        done.add(series)
         self.figures.spans += 1
 
 

@@ -217,6 +217,8 @@ class Site:
         return span
 
     def _convert(self, attribute: str, value: Any, into: dict[str, Any]) -> None:
+        if value is None:
+            return
         try:
             into[attribute] = scalar(value)
         except RecursionError:
@@ -266,7 +268,9 @@ class Site:
             for each in readers:
                 attribute, read = each
                 try:
-                    into[attribute] = scalar(read(scope))
+                    value = read(scope)
+                    if value is not None:  # what the program says is nothing is not there
+                        into[attribute] = scalar(value)
                 except Exception as error:
                     if foreign(error):
                         raise

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carries the current span into threads: into a new one at its start, into a pool's for the time of one job.
 
+Where no span is current, in a worker of Ray, the task goes along instead: its caller is that of the thread's spans.
+
 Our variable alone: a copy of the whole context would bring `np.errstate` and decimal settings along, which stay behind
 without us. (`asyncio.to_thread` copies the context itself.)
 """
 
 from __future__ import annotations
 
-from lens_auto.record.span import current
+from lens_auto.record.span import Span, current, origin
 from lens_auto.wrap.code import AROUND, BEFORE
 from lens_auto.wrap.seams import Seams
 
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
-    from lens_auto.record.span import Span
+
+    Carried = Span | tuple[bytes, int]
 
 # A pool's thread belongs to nobody: it starts when a job is handed in and serves others after it.
 _POOL = 'concurrent.futures.thread'
@@ -36,23 +39,25 @@ def threads(recorder: Recorder, faults: Faults) -> Seams:
     """
     # By address: an object that is gone without having run leaves its entry to the next one at that address, which
     # replaces or removes it.
-    waiting: dict[int, Span] = {}
-    told = {'leaving': Leaving(waiting), 'arriving': Arriving(waiting), 'working': Working(waiting)}
+    waiting: dict[int, Carried] = {}
+    told = {'leaving': Leaving(waiting, recorder), 'arriving': Arriving(waiting), 'working': Working(waiting)}
     return Seams('threading', SEAMS, told, recorder, faults)
 
 
 class Leaving:
     """`Thread.start(self)`, `_WorkItem.__init__(self, ...)`: the span that is current here is to be so there."""
 
-    __slots__ = ('_waiting',)
+    __slots__ = ('_recorder', '_waiting')
 
-    def __init__(self, waiting: dict[int, Span]):
+    def __init__(self, waiting: dict[int, Carried], recorder: Recorder):
         """See the class.
 
         Args:
-            waiting: Spans on their way, by the address of the thread or job.
+            waiting: What is on its way, by the address of the thread or job.
+            recorder: The process's recorder.
         """
         self._waiting = waiting
+        self._recorder = recorder
 
     def before(self, args: tuple[Any, ...]) -> None:
         """A thread is started, or a job made.
@@ -60,9 +65,11 @@ class Leaving:
         Args:
             args: The thread or job, and the rest.
         """
-        span = current.get()
-        if span is not None and getattr(getattr(args[0], '_target', None), '__module__', '') != _POOL:
-            self._waiting[id(args[0])] = span
+        carried: Carried | None = current.get()
+        if carried is None and self._recorder.origin is not None:
+            carried = self._recorder.origin()
+        if carried is not None and getattr(getattr(args[0], '_target', None), '__module__', '') != _POOL:
+            self._waiting[id(args[0])] = carried
         elif self._waiting:
             self._waiting.pop(id(args[0]), None)
 
@@ -72,7 +79,7 @@ class Arriving:
 
     __slots__ = ('_waiting',)
 
-    def __init__(self, waiting: dict[int, Span]):
+    def __init__(self, waiting: dict[int, Carried]):
         """See the class.
 
         Args:
@@ -86,9 +93,9 @@ class Arriving:
         Args:
             args: The thread.
         """
-        span = self._waiting.pop(id(args[0]), None)
-        if span is not None:
-            current.set(span)
+        carried = self._waiting.pop(id(args[0]), None)
+        if carried is not None:
+            _arrive(carried)
 
 
 class Working:
@@ -96,7 +103,7 @@ class Working:
 
     __slots__ = ('_waiting',)
 
-    def __init__(self, waiting: dict[int, Span]):
+    def __init__(self, waiting: dict[int, Carried]):
         """See the class.
 
         Args:
@@ -104,20 +111,20 @@ class Working:
         """
         self._waiting = waiting
 
-    def before(self, args: tuple[Any, ...]) -> tuple[Span | None] | None:
+    def before(self, args: tuple[Any, ...]) -> tuple[Span | None, tuple[bytes, int] | None] | None:
         """A job begins; the answer holds what was current in this thread.
 
         Args:
             args: The job.
         """
-        span = self._waiting.pop(id(args[0]), None)
-        if span is None:
+        carried = self._waiting.pop(id(args[0]), None)
+        if carried is None:
             return None
-        outside = (current.get(),)
-        current.set(span)
+        outside = (current.get(), origin.get())
+        _arrive(carried)
         return outside
 
-    def after(self, args: tuple[Any, ...], outside: tuple[Span | None]) -> None:
+    def after(self, args: tuple[Any, ...], outside: tuple[Span | None, tuple[bytes, int] | None]) -> None:
         """It is over.
 
         Args:
@@ -125,3 +132,11 @@ class Working:
             outside: From `before`.
         """
         current.set(outside[0])
+        origin.set(outside[1])
+
+
+def _arrive(carried: Carried) -> None:
+    if isinstance(carried, Span):
+        current.set(carried)
+    else:
+        origin.set(carried)

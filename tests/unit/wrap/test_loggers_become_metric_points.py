@@ -21,6 +21,7 @@ METRICS = {
     'reward': metric('rl.reward', unit='1'),
     'mean_reward': metric('rl.reward'),
     'tokens': metric('rl.tokens', 'counter', step=('arg', 'step')),
+    '*_s': metric('rl.seconds', phase=('key',)),
     'grad/*': metric(('fmt', (const('rl.grad.'), ('key',))), 'histogram', key=('key',)),
 }
 RULES = [logger('l', 'm:Logger.log_metrics', METRICS), function('o', 'm:outer')]
@@ -42,6 +43,10 @@ CASES = {
     'the first key that is there feeds a metric': (
         'log({"mean_reward": 2, "reward": 1}); log({"mean_reward": 3})',
         [('rl.reward', 1, {}), ('rl.reward', 3, {})],
+    ),
+    'keys with attributes of their own each feed it': (
+        'log({"load_s": 1, "init_s": 2})',
+        [('rl.seconds', 1, {'phase': 'load_s'}), ('rl.seconds', 2, {'phase': 'init_s'})],
     ),
     'one that cannot be read makes way': ('log({"reward": None, "mean_reward": 3})', [('rl.reward', 3, {})]),
     'labels': ('log({"tokens": 5}, 7)', [('rl.tokens', 5, {'step': 7})]),
