@@ -148,6 +148,7 @@ class Collector:
         delta = environ.get('OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE', '').lower() == 'delta'
         self.intake = Intake(run, values, environ, prints=console_fd is not None)
         self.intake.ledger.know_rules(list(facts.get('rules') or []))
+        self.intake.ledger.others = facts.get('others')
         self._console = _console(console_fd)
         sending = values.get('exporter') == 'otlp' and live
         self.store = Store(folder.path, f'{self.who[0]}-{self.who[1]}', sending)
@@ -171,7 +172,7 @@ class Collector:
             notes=list(facts.get('notes') or []),
         )
         self._notes = list(self.totals.notes)
-        self._select: Callable[[str], tuple[list[dict[str, Any]], list[str]]] | None = facts.get('select')
+        self._select: Callable[[str, bool], tuple[list[dict[str, Any]], list[str]]] | None = facts.get('select')
         self._absent: Callable[[str], str] | None = facts.get('absent')
         self._lock = -1
         self._started = False
@@ -404,7 +405,8 @@ class Collector:
         """Bring run.json up to date."""
         groups = self.intake.ledger.settings.get('span_groups')
         if groups is not None and self._select is not None:
-            rules, self.totals.groups_off = self._select(str(groups))
+            every = self.intake.ledger.others is None
+            rules, self.totals.groups_off = self._select(str(groups), every)
             self.intake.ledger.know_rules(rules)
         if self.totals.ended_ns and self._absent is not None:
             self.intake.ledger.look_for_modules(self._absent)

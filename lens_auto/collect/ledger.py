@@ -32,11 +32,13 @@ class Ledger:
         processes: (pid, start ticks) -> row; a node has each pair once.
         settings: Fields that a `resource` rule changed in the program.
         uncounted: Processes beyond the limit.
+        others: Gives the rules of files that seemed to have nothing to do with the run, for when one of them shows up.
         reach: Why workers of a cluster cannot be reached, as the program found out.
     """
 
     def __init__(self) -> None:
         self.rules: dict[str, RuleRow] = {}
+        self.others: Callable[[], list[dict[str, Any]]] | None = None
         self.marks: dict[str, dict[str, str]] = {}
         self.metrics: dict[tuple[str, str], MetricRow] = {}
         self.processes: dict[tuple[int, int], ProcessRow] = {}
@@ -70,6 +72,10 @@ class Ledger:
             key: Its key.
         """
         row = self.rules.get(key)
+        if row is None and key and self.others is not None:
+            others, self.others = self.others, None
+            self.know_rules(others())
+            row = self.rules.get(key)
         if row is None:
             row = self.rules[key] = RuleRow(key)
         return row

@@ -58,7 +58,8 @@ def facts(prepared: Prepared) -> dict[str, Any]:
     """
     resolved = prepared.decided.resolved
     compiled = prepared.decided.compiled
-    shown = plan.rules_of(compiled, resolved)
+    near = plan.near(compiled, prepared.command)
+    shown = plan.rules_of(compiled, resolved, near.__contains__)
 
     places: list[str] = []
 
@@ -66,9 +67,12 @@ def facts(prepared: Prepared) -> dict[str, Any]:
         places[:] = places or absent.folders(prepared.command)
         return absent.absent(module, places)
 
-    def select(spec: str) -> tuple[list[dict[str, Any]], list[str]]:
-        chosen = plan.rules_with(compiled, resolved, spec)
+    def select(spec: str, every: bool) -> tuple[list[dict[str, Any]], list[str]]:
+        chosen = plan.rules_with(compiled, resolved, spec, lambda path: every or path in near)
         return chosen.rules, chosen.groups_off
+
+    def others() -> list[dict[str, Any]]:
+        return plan.rules_of(compiled, resolved, lambda path: path not in near).rules
 
     return {
         'command': prepared.command,
@@ -78,6 +82,7 @@ def facts(prepared: Prepared) -> dict[str, Any]:
         'named': [path for path, _, _, origin in compiled.files if origin in plan.NAMED],
         'notes': prepared.notes,
         'select': select,
+        'others': others,
         'absent': lacking,
     }
 

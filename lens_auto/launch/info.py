@@ -72,9 +72,8 @@ def _rules(decided: Decided, command: list[str]) -> list[tuple[str, list[str]]]:
         f'{shown(path)}  {framework}  from {origin}' + (f', where {package} is importable' if package else '')
         for path, framework, package, origin in compiled.files
     ]
-    # Of a package that lies nowhere near the command, the rules would only hide those that matter.
-    near = {path for path, *_ in plan.in_reach(compiled, command)}
-    rules = [r for r in plan.rules_of(compiled, decided.resolved).rules if r['where'].rpartition(':')[0] in near]
+    near = plan.near(compiled, command)
+    rules = plan.rules_of(compiled, decided.resolved, near.__contains__).rules
     cache = [f'plan cache: {compiled.problem}'] if compiled.problem else []
     return [
         ('rule files', [*files, *cache] or ['none']),

@@ -14,7 +14,7 @@ from lens_auto.settings.fields import FIRST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from lens_auto.launch.arguments import Options
@@ -179,23 +179,38 @@ class Rules:
         self.groups_off = groups_off
 
 
-def rules_of(compiled: Compiled, resolved: Resolved) -> Rules:
+def near(compiled: Compiled, command: list[str]) -> frozenset[str]:
+    """The rule files that have to do with a command: of the others, the rules would only hide those that matter.
+
+    Args:
+        compiled: The plan.
+        command: The command and its arguments.
+
+    Returns:
+        Their paths.
+    """
+    return frozenset(path for path, *_ in in_reach(compiled, command))
+
+
+def rules_of(compiled: Compiled, resolved: Resolved, of: Callable[[str], bool]) -> Rules:
     """The plan for people: `run.json` and `--info`.
 
     Args:
         compiled: The plan.
         resolved: The settings.
+        of: Says of the path of a rule file whether its rules are wanted.
     """
-    return rules_with(compiled, resolved, str(resolved.value('span_groups')))
+    return rules_with(compiled, resolved, str(resolved.value('span_groups')), of)
 
 
-def rules_with(compiled: Compiled, resolved: Resolved, spec: str) -> Rules:
+def rules_with(compiled: Compiled, resolved: Resolved, spec: str, of: Callable[[str], bool]) -> Rules:
     """The plan for people, with other span groups than the launcher's: the program's own config may name some.
 
     Args:
         compiled: The plan.
         resolved: The settings.
         spec: Of one that names an unknown group nothing is left but the default, as in the program.
+        of: Says of the path of a rule file whether its rules are wanted.
     """
     whole = plan.load(compiled.path, compiled.sha256, str(resolved.value('vocabulary')))
     try:
@@ -204,8 +219,11 @@ def rules_with(compiled: Compiled, resolved: Resolved, spec: str) -> Rules:
         selected = select_all('default', whole['files'])
     rules: list[dict[str, Any]] = []
     off: set[str] = set()
+    wanted = [of(file['path']) for file in whole['files']]
     for rule in whole['rules']:
         index: int = rule['file']
+        if not wanted[index]:
+            continue
         on = selected[index]
         groups = groups_of(rule)
         off |= groups - on

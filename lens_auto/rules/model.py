@@ -172,6 +172,7 @@ KINDS: dict[str, Keys] = {
         'prefix_arg': Key('name', 'The parameter that holds a prefix of the keys.', default='prefix'),
         'prefixes': Key('texts', 'Log only calls with one of these prefixes.', default='all'),
         'attributes': Key('attributes', 'Attributes of each point of each metric, each an expression.'),
+        'native': _SPAN_KEYS['native'],
     },
     'metric': {
         'kind': _RULE_KEYS['kind'],

@@ -243,7 +243,7 @@ def test_a_step_without_recorded_phases_is_not_called_idle() -> None:
 
 
 def test_groups_that_the_programs_own_config_chose_count(lab: Lab) -> None:
-    def select(groups: str) -> tuple[list[dict[str, Any]], list[str]]:
+    def select(groups: str, every: bool) -> tuple[list[dict[str, Any]], list[str]]:
         return [{**rule, 'on': rule.get('group') != 'step'} for rule in RULES], [f'step (not in {groups})']
 
     journal = lab.journal()
@@ -261,3 +261,35 @@ def test_a_rule_that_recorded_before_it_was_switched_off_was_on() -> None:
     ledger.rule('step').spans = 2
     ledger.know_rules([{**RULES[0], 'on': False}])
     assert ledger.rule('step').on
+
+
+def test_rules_of_a_file_that_seemed_to_be_of_no_use_are_known_once_one_of_them_shows_up() -> None:
+    ledger = Ledger()
+    asked: list[int] = []
+
+    def others() -> list[dict[str, Any]]:
+        asked.append(1)
+        return [{**RULES[0], 'key': 'far'}, {**RULES[1], 'key': 'farther'}]
+
+    ledger.know_rules(RULES)
+    ledger.others = others
+    assert ledger.rule('step').name == 'rl.step' and not asked
+    assert ledger.rule('').name == '' and not asked  # what is recorded by hand
+    assert ledger.rule('far').name == 'rl.step'
+    assert ledger.rule('farther').labels == ['rollout', 'renamed']
+    assert ledger.rule('unheard of').name == '' and asked == [1]
+
+
+@pytest.mark.parametrize(('spans', 'said'), [(1, False), (0, True)])
+def test_two_rules_on_one_timer_do_not_miss_each_others_labels(spans: int, said: bool) -> None:
+    story = told(recorded=True)
+    timer = {**RULES[1], 'targets': ['m:Timer.time']}
+    other = {**timer, 'key': 'other', 'name': 'Timer.other', 'labels': ['elsewhere']}
+    story.intake.ledger.know_rules([timer, other])
+    driver = story.members[0]
+    story.report(driver, 'patched', key='other', target='t', state='on')
+    story.report(driver, 'seen', timer=['rollout', 'renamed'], other=[])
+    story.report(driver, 'stats', timer=[3, spans, 0, 9, 0, 0, 1], other=[3, 0, 0, 0, 0, 0, 3])
+    text, _ = shown(story)
+    assert ('Timer.other: called 3 times, none recorded' in text) is said
+    assert ('elsewhere' in text) is said

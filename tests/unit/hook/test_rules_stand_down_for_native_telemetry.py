@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.program import Program, function, label, plan_of, resource, timer
+from tests.helpers.program import Program, function, label, logger, metric, plan_of, resource, timer
 
 FRAMEWORK = """
     import contextlib
@@ -14,7 +14,9 @@ FRAMEWORK = """
         def time(self, label): yield
     class Config:
         def __init__(self, enabled): self.telemetry = {'enabled': enabled}
+    def log(metrics): pass
     def step():
+        log({'loss': 1, 'ours': 2})
         with Timer().time('both'):
             with Timer().time('ours'): ours()
     def ours(): pass
@@ -25,6 +27,8 @@ RULES = [
     function('step', 'fw.core:step', native=True),
     function('ours', 'fw.core:ours'),
     timer('t', ['fw.core:Timer.time'], (), {'both': label('both', native=True), 'ours': label('timed')}),
+    logger('l', 'fw.core:log', {'loss': metric('loss')}, native=True),
+    logger('m', 'fw.core:log', {'ours': metric('ours')}),
     resource('c', 'fw.core:Config.__init__', ('.', ('self',), 'telemetry')),
 ]
 ALL = 'step\n  both\n    timed\n      ours'
@@ -51,6 +55,7 @@ def test_native(tmp_path: Path, case: str) -> None:
     traced = program.traced(plan_of(RULES, native=NATIVE), **env)
     assert traced.code == 0, traced.stderr
     assert traced.journal.tree() == expected
+    assert {name for name, _, _ in traced.journal.points} == ({'ours'} if expected == OURS else {'loss', 'ours'})
     said = {report['reason'] for report in traced.journal.reports('missing')}
     assert said == ({'fw.telemetry records it by itself'} if expected == OURS else set())
     assert traced.journal.reports('fault') == []
