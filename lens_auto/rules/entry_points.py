@@ -58,7 +58,8 @@ def files(folders: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 def _mentions(metadata: str) -> bool:
     try:
         with open(metadata, 'rb') as file:
-            return ENTRY_POINT_GROUP.encode() in file.read()
+            # As the head of a section: our own console scripts have the name in their targets.
+            return f'[{ENTRY_POINT_GROUP}]'.encode() in file.read()
     except OSError:
         return False
 

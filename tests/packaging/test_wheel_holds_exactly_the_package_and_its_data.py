@@ -33,13 +33,15 @@ BUILD = """
 import sys
 from lens_auto.rules import finding, plan_build
 sources = finding.sources((), {}, ['true'], ())
-print(len(plan_build.build(sources, '0').plan['rules']), 'yaml' in sys.modules)
+rules = plan_build.build(sources, '0').plan['rules']
+print(len(rules), 'yaml' in sys.modules, 'importlib.metadata' in sys.modules)
 """
 
 
 def test_the_first_launch_of_a_wheel_parses_no_yaml(installed: Installed, tmp_path: Path) -> None:
     done = installed.run('python', '-c', BUILD, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    rules, yaml = done.stdout.split()
+    rules, yaml, metadata = done.stdout.split()
     assert int(rules) > 100
     assert yaml == str(installed.kind == 'editable')
+    assert metadata == 'False'
