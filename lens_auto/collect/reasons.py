@@ -138,8 +138,8 @@ def _matched(row: RuleRow, nothing: bool, found: _Found, shares: bool) -> None:
     if row.missing:
         # A timer that has lost its `with` form still makes spans, but not the ones it was written for.
         found.add(f'matched in part ({", ".join(row.missing)})', row)
-    if row.kind == 'resource':
-        return  # it makes no spans, and a process that does not record does not count its calls
+    if row.kind in ('resource', 'annotate'):
+        return  # it makes no spans; and it may well have nothing to say
     if nothing and not row.calls:
         found.uncalled.append(name_of(row))
     elif not shares and _in_vain(row, nothing):

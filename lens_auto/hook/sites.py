@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from lens_auto.wrap.annotate import AnnotateSite
 from lens_auto.wrap.code import AFTER, AROUND, BEFORE, HELD, Patch, Signature
 from lens_auto.wrap.context_manager import ContextSite, TimerContextSite
 from lens_auto.wrap.figures import Figures
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
 
+_SPANLESS = ('logger', 'metric', 'annotate', 'resource')
 _GENERATES = 0x20 | 0x200  # CO_GENERATOR | CO_ASYNC_GENERATOR
 # The last letter of a runtime key tells `Runtime.after` which of a site's methods a call belongs to.
 _LETTER = {'': 'r', 'with': 'w', 'start': 's', 'stop': 'e', 'lap': 'l'}
@@ -141,27 +143,14 @@ class Builder:
             return self._of_ray(rule, figures, function, key)
         common = (figures, self._recorder, self._faults)
         kind = rule['kind']
-        if kind == 'logger':
-            return self._place(
-                LoggerSite(rule, *common, place.owned_by, signature, variables),
-                function,
-                key + 'b',
-                BEFORE,
-            )
-        if kind == 'metric':
-            if function.__code__.co_flags & _GENERATES:
-                raise ValueError('a metric rule measures calls, and this is a generator')
-            site: Site = MetricSite(rule, *common, passing, place.owned_by, signature, variables)
-            return self._place(site, function, key + 'w', AROUND)
-        if kind == 'resource':
-            site = ResourceSite(rule, *common, place.owned_by, signature, variables, self._resettle)
-            return self._place(site, function, key + 'r', AFTER)
+        if kind in _SPANLESS:
+            return self._spanless(rule, common, passing, place, signature, key)
         if kind == 'function':
             readers = Readers(rule, rule['group'], rule['bucket'], signature, variables)
             if place.context_class:
                 return self._context(ContextSite(rule, readers, *common, passing), place, key)
             kind_of = InsideSite if rule['inside_bucket'] else Site
-            site = kind_of(rule, readers, *common, passing, place.owned_by)
+            site: Site = kind_of(rule, readers, *common, passing, place.owned_by)
             return self._place(site, function, key + 'w', HELD if place.holds else AROUND)
         opened = self._opened.setdefault(rule['key'], {})
         if kind == 'interval':
@@ -184,6 +173,31 @@ class Builder:
         if place.context_class:
             return self._context(TimerContextSite(*timer, from_self=True), place, key)
         return self._place(TimerSite(*timer), function, key + 'w', HELD if place.holds else AROUND)
+
+    def _spanless(
+        self,
+        rule: dict[str, Any],
+        common: tuple[Figures, Recorder, Faults],
+        passing: frozenset[tuple[str, str]],
+        place: Place,
+        signature: Signature,
+        key: str,
+    ) -> dict[str, Site]:
+        """Sites of the kinds that make no spans."""
+        kind, function, owner, variables = rule['kind'], place.functions[0], place.owned_by, self._variables(rule)
+        if kind == 'logger':
+            logger = LoggerSite(rule, *common, owner, signature, variables)
+            return self._place(logger, function, key + 'b', BEFORE)
+        if kind == 'resource':
+            resource = ResourceSite(rule, *common, owner, signature, variables, self._resettle)
+            return self._place(resource, function, key + 'r', AFTER)
+        if kind == 'annotate':
+            annotate = AnnotateSite(rule, *common, passing, owner, signature, variables)
+            return self._place(annotate, function, key + 'r', AFTER)
+        if function.__code__.co_flags & _GENERATES:
+            raise ValueError('a metric rule measures calls, and this is a generator')
+        metric = MetricSite(rule, *common, passing, owner, signature, variables)
+        return self._place(metric, function, key + 'w', AROUND)
 
     def _of_ray(self, rule: dict[str, Any], figures: Figures, function: Any, key: str) -> dict[str, Site]:
         from lens_auto.ray.submits import SubmitSite

@@ -9,6 +9,7 @@ from typing import Any
 from .merging import merge
 from .model import (
     RAY_CALLS,
+    AnnotateRule,
     Body,
     FunctionRule,
     IntervalRule,
@@ -87,6 +88,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _body(body: Body) -> dict[str, Any]:
     if isinstance(body, FunctionRule):
         return {'targets': body.targets, 'inside_bucket': body.inside_bucket}
+    if isinstance(body, AnnotateRule):
+        return {'targets': body.targets, 'span': body.span}
     if isinstance(body, MetricRule):
         return {'targets': body.targets, 'measures': [_measure(measure) for measure in body.measures]}
     if isinstance(body, TimerRule):

@@ -183,6 +183,15 @@ KINDS: dict[str, Keys] = {
         'attributes': Key('attributes', 'Attributes of each point of each metric, each an expression.'),
         'native': _SPAN_KEYS['native'],
     },
+    'annotate': {
+        'kind': _RULE_KEYS['kind'],
+        **_TARGET,
+        'group': Key('group', 'The span group that switches this on.', required=True),
+        'span': Key('text', 'The name, or a pattern of names, of the spans that get them.', required=True),
+        'attributes': Key('attributes', 'What the span that is current then gets, each an expression.', required=True),
+        'only_from': _RULE_KEYS['only_from'],
+        'native': _SPAN_KEYS['native'],
+    },
     'resource': {
         'kind': _RULE_KEYS['kind'],
         **_TARGET,
@@ -243,6 +252,13 @@ class FunctionRule(NamedTuple):
     inside_bucket: Bucket
 
 
+class AnnotateRule(NamedTuple):
+    """Attributes for the span around a call."""
+
+    targets: tuple[Target, ...]
+    span: str
+
+
 class MetricRule(NamedTuple):
     """Metric points from the calls of a function."""
 
@@ -301,7 +317,9 @@ RAY_CALLS: dict[str, tuple[Target, ...]] = {
 """Where Ray does what a `ray` rule names."""
 
 
-Body: TypeAlias = FunctionRule | TimerRule | IntervalRule | LoggerRule | MetricRule | ResourceRule | RayRule
+Body: TypeAlias = (
+    FunctionRule | TimerRule | IntervalRule | LoggerRule | MetricRule | AnnotateRule | ResourceRule | RayRule
+)
 
 
 class Rule(NamedTuple):

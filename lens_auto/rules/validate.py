@@ -20,6 +20,7 @@ from .model import (
     MEASURE_KEYS,
     METRIC_KEYS,
     RAY_CALLS,
+    AnnotateRule,
     Body,
     Bucket,
     FunctionRule,
@@ -46,6 +47,7 @@ _ROOTS = {
     'interval': _CALL | {'label'},
     'logger': _ANYWHERE | {'key'},
     'metric': _ANYWHERE | {'result', 'elapsed'},
+    'annotate': _ANYWHERE | {'result'},
     'resource': _ANYWHERE | {'result'},
     'ray': frozenset[str](),
 }
@@ -115,6 +117,7 @@ class _Rules:
             'interval': self.interval,
             'logger': self.logger,
             'metric': self.metric_rule,
+            'annotate': self.annotate,
             'resource': self.resource,
             'ray': self.ray,
         }
@@ -324,6 +327,9 @@ class _Rules:
             if name is not None and value is not None:
                 measures.append(Measure(name, value, instrument, reader.text(own, 'unit') or '', attributes))
         return MetricRule(reader.targets(values, 'target'), tuple(measures))
+
+    def annotate(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
+        return AnnotateRule(self.reader.targets(values, 'target'), self.reader.text(values, 'span') or '')
 
     def resource(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
         if 'attributes' not in values and 'settings' not in values:

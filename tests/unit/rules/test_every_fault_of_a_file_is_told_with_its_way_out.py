@@ -53,21 +53,21 @@ inside_bucket, kind, name, native, only_from, root, target
         rule('target: m:f'),
         """\
         my.yaml:3:3  a rule needs `kind`
-            available: function, interval, logger, metric, ray, resource, timer
+            available: annotate, function, interval, logger, metric, ray, resource, timer
         """,
     ),
     'a misspelt kind': (
         rule('kind: functon'),
         """\
         my.yaml:3:9  unknown kind `functon`
-            did you mean `function`?  Kinds: function, interval, logger, metric, ray, resource, timer
+            did you mean `function`?  Kinds: annotate, function, interval, logger, metric, ray, resource, timer
         """,
     ),
     'a kind of a later version': (
         rule('kind: loop', 'match: "for x in y:"'),
         """\
         my.yaml:3:9  kind `loop` is not available in this version
-            available: function, interval, logger, metric, ray, resource, timer
+            available: annotate, function, interval, logger, metric, ray, resource, timer
         """,
     ),
     'a script without a function': (

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `annotate` kind: attributes for the current span, if it has the name that the rule wants."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.helpers.program import Program, function
+
+MODULE = """
+def get(fail=False):
+    log('get', 3, 'error' if fail else 'ok')
+    if fail: raise ValueError
+def log(op, keys, status): return op
+def other(): log('other', 1, 'ok')
+"""
+
+
+def annotate(span: str, **attributes: Any) -> dict[str, Any]:
+    rule = function('a' * 12, 'm:log', attributes=attributes)
+    return {**rule, 'kind': 'annotate', 'span': span}
+
+
+def test_the_span_around_it_gets_the_attributes(tmp_path: Path) -> None:
+    source = 'import m\nm.get()\nm.other()\nm.log(1, 2, 3)\ntry: m.get(True)\nexcept ValueError: pass\n'
+    program = Program(tmp_path, {'m.py': MODULE, 'main.py': source})
+    rules = [
+        function('g', 'm:get', name='store get', attributes={'fixed': ('c', 1)}),
+        function('o', 'm:other', name='other'),
+        annotate('store *', status=('arg', 'status'), op=('result',), missing=('.', ('result',), 'nothing')),
+    ]
+    traced = program.traced(rules)
+    assert traced.visible() == program.plain().visible()
+    assert traced.journal.tree('fixed', 'status', 'op') == (
+        "store get fixed=1 op='get' status='ok'\nother\nstore get! fixed=1 op='get' status='error'"
+    ) or traced.journal.tree('fixed', 'status', 'op') == (
+        "store get fixed=1 status='ok' op='get'\nother\nstore get! fixed=1 status='error' op='get'"
+    )
+    # Calls, annotated, ..., not readable, around which there was no such span.
+    stats = traced.journal.stats['a' * 12]
+    assert (stats[0], stats[1], stats[5], stats[6]) == (4, 2, 2, 2)
+    assert traced.journal.reports('fault') == []
