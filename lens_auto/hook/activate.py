@@ -229,13 +229,18 @@ def _late_is_compiling(torch: Any) -> Callable[[], bool]:
 def _importable(finder: Any, name: str) -> bool:
     if name in sys.modules:
         return True
-    path, whole = None, ''
-    for part in name.split('.'):
-        whole = f'{whole}.{part}' if whole else part
-        spec = None if whole != part and path is None else finder.ask(whole, path)
-        if spec is None:
+    first, *parts = name.split('.')
+    spec = finder.ask(first)
+    if spec is None:
+        return False
+    # By hand from here: to find a module in a package, finders want that imported (namespace packages do).
+    folders = list(spec.submodule_search_locations or ())
+    for number, part in enumerate(parts, 1):
+        if number == len(parts) and any(os.path.isfile(f'{folder}/{part}.py') for folder in folders):
+            return True
+        folders = [f'{folder}/{part}' for folder in folders if os.path.isdir(f'{folder}/{part}')]
+        if not folders:
             return False
-        path = spec.submodule_search_locations
     return True
 
 

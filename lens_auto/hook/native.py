@@ -48,7 +48,7 @@ class Native:
             return False
         there = self._there.get(file)
         if there is None:
-            needs = [name for name in (native['module'], native['library']) if name]
+            needs = (native['module'], *native['library'])
             there = self._there[file] = all(self._importable(name) for name in needs)
         return there and self._enabled(native['enabled'])
 

@@ -60,7 +60,7 @@ WHEN_KEYS: Keys = {
 
 NATIVE_KEYS: Keys = {
     'module': Key('module', "The framework's own telemetry module; it must be there.", required=True),
-    'library': Key('module', 'What that needs to record; it must be importable, if given.'),
+    'library': Key('texts', 'What that needs to record: a module or several, and all must be importable.'),
     'enabled': Key('expression', 'What says that it is on: an environment variable.', default='on'),
 }
 
@@ -353,7 +353,7 @@ class Native(NamedTuple):
     """A framework's own telemetry."""
 
     module: str
-    library: str | None
+    library: tuple[str, ...]
     enabled: Tree | None
 
 

@@ -89,10 +89,12 @@ def read_native(reader: Reader, values: dict[str, Node]) -> Native | None:
     if node is None:
         return None
     inner = reader.fields(node, NATIVE_KEYS, '`native`')
-    module, library = reader.text(inner, 'module'), reader.text(inner, 'library')
-    for key, name in (('module', module), ('library', library)):
-        if name is not None and not is_dotted(name):
-            reader.fault(inner[key], f'`{key}`: `{name}` is not a module name', 'write for example `my_trainer.otel`')
+    module, library = reader.text(inner, 'module'), reader.texts(inner, 'library') or ()
+    for key, names in (('module', () if module is None else (module,)), ('library', library)):
+        for name in names:
+            if not is_dotted(name):
+                hint = 'write for example `my_trainer.otel`'
+                reader.fault(inner[key], f'`{key}`: `{name}` is not a module name', hint)
     return None if module is None else Native(module, library, reader.expression(inner, 'enabled', {'env'}))
 
 

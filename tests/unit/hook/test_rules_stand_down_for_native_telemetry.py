@@ -22,7 +22,7 @@ FRAMEWORK = """
     def ours(): pass
 """
 MAIN = 'from fw.core import *\n{before}\nstep()\n'
-NATIVE = {'module': 'fw.telemetry', 'library': 'lib.otel', 'enabled': ('env', 'FW_OTEL')}
+NATIVE = {'module': 'fw.telemetry', 'library': ('lib.otel',), 'enabled': ('env', 'FW_OTEL')}
 RULES = [
     function('step', 'fw.core:step', native=True),
     function('ours', 'fw.core:ours'),
@@ -36,6 +36,12 @@ OURS = 'timed\n  ours'
 THERE = {'fw/telemetry.py': 'raise SystemExit("imported")', 'lib/otel/__init__.py': 'raise SystemExit("imported")'}
 CASES = {
     'it is there and on': (THERE, '1', '', OURS),
+    'its library is a namespace in a namespace': (
+        {'fw/telemetry.py': '', 'lib/otel/deep/trace.py': '', 'lib/otel/x.txt': ''},
+        '1',
+        '',
+        OURS,
+    ),
     'it is off': (THERE, '0', '', ALL),
     'nothing says that it is on': (THERE, '', '', ALL),
     'its module is not there': ({'lib/otel/__init__.py': ''}, '1', '', ALL),
