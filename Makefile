@@ -24,7 +24,7 @@ help:
 	@echo 'make demo             a small GRPO training, traced: the step table and a run folder (a few minutes the first time)'
 	@echo 'make demo-ray         the same on Ray actors, then with generation running ahead'
 	@echo 'make test             all tests'
-	@echo 'make test-frameworks  the tests on Ray, all of them, on each Ray version that is supported'
+	@echo 'make test-frameworks  the tests on Ray and frameworks, all of them, on each Ray version that is supported'
 	@echo 'make lint             ruff and the import contracts'
 	@echo 'make types            pyright'
 	@echo 'make docs             the generated pages and rules/schema.json, and a check of every link'
@@ -46,7 +46,7 @@ test: $(VENV)/.has-dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-frameworks: $(VENV)/.has-dev
-	LENS_TEST_RAY=$(RAY_VERSIONS) $(BIN)/python -m pytest tests/ray $(PYTEST_ARGS)
+	LENS_TEST_RAY=$(RAY_VERSIONS) $(BIN)/python -m pytest tests/ray tests/frameworks $(PYTEST_ARGS)
 
 lint: $(VENV)/.has-dev
 	$(BIN)/ruff check .

@@ -15,3 +15,12 @@ def _no_inherited_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(OURS) or name in RANKS:
             monkeypatch.delenv(name)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is for `make test-frameworks`, unless it is this or the marker is asked for."""
+    if os.environ.get('LENS_TEST_RAY') or 'frameworks' in str(config.getoption('markexpr')):
+        return
+    kept = [item for item in items if not item.get_closest_marker('frameworks')]
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker('frameworks')])
+    items[:] = kept

@@ -11,7 +11,6 @@ One Ray session is 5 to 20 seconds: a program has many cells, and the fixtures t
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,12 +56,3 @@ def new_place(ray_python: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def place(new_place: Callable[..., RayPlace]) -> RayPlace:
     """An empty working directory of one test."""
     return new_place()
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is for `make test-frameworks`, unless it is this or the marker is asked for."""
-    if os.environ.get('LENS_TEST_RAY') or 'frameworks' in str(config.getoption('markexpr')):
-        return
-    kept = [item for item in items if not item.get_closest_marker('frameworks')]
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker('frameworks')])
-    items[:] = kept

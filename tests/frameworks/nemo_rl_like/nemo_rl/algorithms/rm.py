@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reward models; the update has no label of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nemo_rl.utils.config import BaseModel, Section
+from nemo_rl.utils.logger import Logger
+from nemo_rl.utils.timer import Timer
+
+
+class MasterConfig(BaseModel):
+    rm: Section
+    policy: dict[str, Any]
+
+    def __init__(self, /, **data: Any) -> None:
+        super().__init__(**{**data, 'rm': Section(**data['rm'])})
+
+
+def validate(
+    policy: Any, val_dataloader: Any, tokenizer: Any, loss_fn: Any, step: int, master_config: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    return {name: validate_one_dataset(policy, loader, loss_fn) for name, loader in val_dataloader.items()}, {}
+
+
+def validate_one_dataset(policy: Any, val_dataloader: Any, loss_fn: Any) -> dict[str, Any]:
+    timer = Timer()
+    with timer.time('total_validation_time'):
+        for batch in val_dataloader:
+            policy.train(batch, loss_fn, eval_mode=True)
+    return {'loss': 1.0}
+
+
+def rm_train(policy: Any, train_dataloader: Any, val_dataloader: Any, logger: Logger, master_config: Any) -> None:
+    timer = Timer()
+    current_epoch = 0
+    total_steps = 0
+    for batch in train_dataloader:
+        with timer.time('total_step_time'):
+            results = policy.train(batch, None)
+            validate(policy, val_dataloader, None, None, total_steps + 1, master_config)
+            with timer.time('checkpointing'):
+                pass
+        logger.log_metrics(results, total_steps + 1, prefix='train')
+        timer.reset()
+        total_steps += 1
+        if total_steps >= master_config.rm.max_num_steps:
+            break
+    current_epoch += 1

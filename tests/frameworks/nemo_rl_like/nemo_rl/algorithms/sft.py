@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Supervised fine-tuning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nemo_rl.utils.config import BaseModel, Section
+from nemo_rl.utils.logger import Logger
+from nemo_rl.utils.timer import Timer
+
+
+class MasterConfig(BaseModel):
+    sft: Section
+    policy: dict[str, Any]
+
+    def __init__(self, /, **data: Any) -> None:
+        super().__init__(**{**data, 'sft': Section(**data['sft'])})
+
+
+def validate(
+    policy: Any, val_dataloader: Any, tokenizer: Any, loss_fn: Any, step: int, master_config: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    timer = Timer()
+    with timer.time('total_validation_time'):
+        for batch in val_dataloader:
+            policy.train(batch, loss_fn, eval_mode=True)
+    return {'val_loss': 1.0}, timer.get_timing_metrics('sum')
+
+
+def sft_train(policy: Any, train_dataloader: Any, val_dataloader: Any, logger: Logger, master_config: Any) -> None:
+    timer = Timer()
+    current_epoch = 0
+    total_steps = 0
+    for batch in train_dataloader:
+        with timer.time('total_step_time'):
+            with timer.time('data_processing'):
+                pass
+            with timer.time('policy_training'):
+                results = policy.train(batch, None)
+            validate(policy, val_dataloader, None, None, total_steps + 1, master_config)
+            with timer.time('checkpointing'):
+                pass
+        logger.log_metrics(results, total_steps + 1, prefix='train')
+        timer.reset()
+        total_steps += 1
+        if total_steps >= master_config.sft.max_num_steps:
+            break
+    current_epoch += 1
