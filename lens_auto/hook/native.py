@@ -49,15 +49,27 @@ class Native:
         there = self._there.get(file)
         if there is None:
             needs = (native['module'], *native['library'])
-            there = self._there[file] = all(self._importable(name) for name in needs)
+            there = self._there[file] = all(self._finds(name) for name in needs)
         return there and self._enabled(native['enabled'])
 
     def _enabled(self, tree: Any) -> bool:
-        if tree is None or self.enabled:
+        if tree is None:
             return True
         try:
             return str(reader(tree, (), {})(Scope(()))).strip().lower() in TRUE
         except KeyError as error:
             if foreign(error):
                 raise
-            return False  # the variable is not set
+            return bool(self.enabled)  # the variable, which wins, is not set: the config says
+        except Exception as error:
+            if foreign(error):
+                raise
+            return False
+
+    def _finds(self, name: str) -> bool:
+        try:
+            return self._importable(name)
+        except Exception as error:  # a finder of the program's own
+            if foreign(error):
+                raise
+            return False

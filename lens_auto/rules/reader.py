@@ -205,7 +205,11 @@ class Reader:
         missing = [word for word in self.vocabularies if word not in given]
         if missing:
             self.fault(node, f'{what} has no name for the vocabulary `{missing[0]}`', 'give it one for each')
-        trees = {word: self.as_template(given[word], what, roots) for word in self.vocabularies if word in given}
+        for word, value in given.items():
+            if isinstance(value, Fields):
+                self.fault(value, f'{what} for `{word}` must be text, not a mapping', 'write one name')
+        plain = {word: value for word, value in given.items() if not isinstance(value, Fields)}
+        trees = {word: self.as_template(plain[word], what, roots) for word in self.vocabularies if word in plain}
         return ('word', {word: tree for word, tree in trees.items() if tree is not None})
 
     def expression(self, values: dict[str, Node], key: str, roots: Collection[str]) -> Tree | None:

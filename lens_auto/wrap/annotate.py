@@ -66,10 +66,10 @@ class AnnotateSite(Site):
         """
         self.figures.calls += 1
         span = current.get()
-        if span is None or not matches(self._span, span.name):
+        if span is None or span.epoch != self._recorder.epoch or not matches(self._span, span.name):
             self.figures.filtered += 1
             return
-        if self._only_from is not None and not self.allows(caller(_getframe(CALLER - 1), self._passing)):
+        if self._only_from is not None and not self.allows(caller(_getframe(CALLER), self._passing)):
             self.figures.filtered += 1
             return
         if self._owned_by is not None and not self._owns(args):

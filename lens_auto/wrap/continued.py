@@ -107,6 +107,7 @@ class Continued:
         block = self._running.pop(span.span_id, None)
         if block is None or block.other:
             return False
+        self._end((block.timer, block.label))  # of another thread
         span.rested = monotonic_ns()
         self._resting[block.timer, block.label] = block
         if span.up is not None:

@@ -24,7 +24,7 @@ FARTHEST = 12
 # Numbers of bytecode operations before 3.13. CACHE entries follow operations from 3.11 on; 3.10 has no operation 0.
 # What loads a constant, a global, a local or a cell:
 _CACHE, _LOAD_GLOBAL, _EXTENDED_ARG = 0, 116, 144
-_LOADS = {(3, 10): (100, 116, 124, 136), (3, 11): (100, 116, 124, 137), (3, 12): (100, 116, 124, 127, 137)}
+_LOADS = {(3, 10): (100, 116, 124, 136), (3, 11): (2, 100, 116, 124, 137), (3, 12): (2, 100, 116, 124, 127, 137)}
 _alone: dict[CodeType, bool] = {}
 
 

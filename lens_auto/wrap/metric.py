@@ -12,7 +12,7 @@ from lens_auto.wrap.expression import Scope, Unreadable, measure, reader, text
 from lens_auto.wrap.frame import caller
 from lens_auto.wrap.reading import reading
 from lens_auto.wrap.site import CALLER, UNREADABLE, Site
-from lens_auto.wrap.trees import reads_from
+from lens_auto.wrap.trees import names_argument, reads_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class _Measure:
 class MetricSite(Site):
     """A function whose calls are measured."""
 
-    __slots__ = ('_keeps', '_measures')
+    __slots__ = ('_kept', '_measures')
 
     def __init__(
         self,
@@ -102,7 +102,17 @@ class MetricSite(Site):
             for entry in rule['measures']
             for tree in (entry['name'], entry['value'], *entry['attributes'].values())
         ]
-        self._keeps = any(reads_from(tree, root, variables) for tree in trees for root in ('arg', 'self'))
+        # Which arguments live until the call has returned: those that an expression looks at.
+        names = signature.names
+        self._kept = {
+            index
+            for index, name in enumerate(names)
+            if any(
+                (index == 0 and reads_from(tree, 'self', variables))
+                or (name == signature.extra or names_argument(tree, name, variables))
+                for tree in trees
+            )
+        }
 
     def open(self, args: tuple[Any, ...], attach: bool) -> Any:
         """A call begins. See `Site.open`."""
@@ -112,7 +122,8 @@ class MetricSite(Site):
             return None
         if self._owned_by is not None and not self._owns(args):
             return None
-        return Call(self, Scope(args if self._keeps else ()))
+        kept = self._kept
+        return Call(self, Scope(tuple([a if i in kept else None for i, a in enumerate(args)]) if kept else ()))
 
     def leave(self, span: Any, result: Any) -> None:
         """The call returned: record the points.
@@ -137,6 +148,7 @@ class MetricSite(Site):
             error: What it raised.
         """
         span.epoch = -1
+        span.scope.args = ()
         self.figures.errors += 1
 
     def cut(self, span: Any) -> None:
@@ -146,6 +158,7 @@ class MetricSite(Site):
             span: From `open`.
         """
         span.epoch = -1
+        span.scope.args = ()
 
     def _point(self, each: _Measure, scope: Scope) -> None:
         ident = get_ident()
@@ -157,6 +170,12 @@ class MetricSite(Site):
             if foreign(error):
                 raise
             self.figures.unread += 1
+            return
+        except Exception as error:
+            if foreign(error) or isinstance(error, RecursionError):
+                raise
+            self.figures.unread += 1
+            self._faults.take('attribute', self.key, error)
             return
         finally:
             if not nested:

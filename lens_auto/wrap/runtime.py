@@ -245,8 +245,12 @@ def _told(sites: dict[str, Any], failed: Callable[..., None]) -> dict[str, Any]:
                 site.told(args)
         except Exception as error:
             if foreign(error):
+                cut(leaked(sites.get(key), error))
                 raise
             failed('enter', key, error)
+        except BaseException as error:
+            cut(leaked(sites.get(key), error))
+            raise
 
     def after(key: str, args: tuple[Any, ...], result: Any) -> None:
         """A call that a site wants to be told of has returned. The key's last letter says which of its functions."""

@@ -150,6 +150,10 @@ class TimerSite(Site):
         label = args[self._index] if self._from_self is None else self._own(args[0], self._from_self)
         return label if isinstance(label, str) else None
 
+    def _timer(self, args: tuple[Any, ...]) -> int:
+        """Which timer it is; 0 for one that is a plain function of its label."""
+        return 0 if self._index == 0 and self._from_self is None else id(args[0])
+
     def _own(self, timer: Any, name: str) -> Any:
         ident = get_ident()
         nested = ident in reading
@@ -176,7 +180,7 @@ class TimerSite(Site):
         label = self._label(args)
         entry = self._labels.entry(label) if label is not None else None
         if label is not None and self._labels.continued is not None:
-            self._labels.continued.timed(id(args[0]), label)
+            self._labels.continued.timed(self._timer(args), label)
         self.figures.calls += 1
         if label is None or entry is None:
             self.figures.filtered += 1
@@ -209,14 +213,14 @@ class TimerSite(Site):
         continued, over = self._labels.continued, entry['continues_over']
         if continued is None or over is None:
             return self._begin(label, entry, readers, args, frame, attach, up)
-        span = continued.resumed(id(args[0]), label, up)
+        span = continued.resumed(self._timer(args), label, up)
         if span is not None:
             if attach:
                 current.set(span)
             return span
         span = self._begin(label, entry, readers, args, frame, attach, up)
         if span is not None:
-            continued.begun(span, id(args[0]), label, over)
+            continued.begun(span, self._timer(args), label, over)
         return span
 
     def leave(self, span: Span, result: Any) -> None:
@@ -269,7 +273,7 @@ class TimerSite(Site):
         span = self._start(readers, args, frame, label, attach, current.get(), entry['root'], False)
         if span is None:
             return
-        key = (id(args[0]), label)
+        key = (self._timer(args), label)
         if len(self._pairs) >= OPEN:
             self._pairs.pop(next(iter(self._pairs)))
         self._pairs.setdefault(key, []).append(span)
@@ -289,7 +293,7 @@ class TimerSite(Site):
         label = self._label(args)
         if label is None or self._labels.entry(label) is None or self._silent(_getframe(2), 'stop'):
             return
-        key = (id(args[0]), label)
+        key = (self._timer(args), label)
         spans = self._pairs.get(key)
         if not spans:
             return

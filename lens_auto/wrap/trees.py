@@ -43,14 +43,38 @@ def reads_from(tree: Tree, root: str, variables: dict[str, dict[str, Any]]) -> b
     """
     if uses(tree, root):
         return True
-    return any(uses(variable['value'], root) for name, variable in variables.items() if _names(tree, name))
+    # A variable may name others, and none leads to itself.
+    return any(
+        reads_from(variable['value'], root, variables) for name, variable in variables.items() if _names(tree, name)
+    )
+
+
+def names_argument(tree: Tree, argument: str, variables: dict[str, dict[str, Any]]) -> bool:
+    """True when a tree, or a variable it names, reads a certain argument.
+
+    Args:
+        tree: An expression tree.
+        argument: The parameter's name.
+        variables: The rule file's `vars`.
+    """
+    if _holds(tree, ('arg', argument)):
+        return True
+    return any(
+        names_argument(variable['value'], argument, variables)
+        for name, variable in variables.items()
+        if _names(tree, name)
+    )
 
 
 def _names(tree: Any, variable: str) -> bool:
+    return _holds(tree, ('var', variable))
+
+
+def _holds(tree: Any, node: Tree) -> bool:
     if type(tree) is not tuple or not tree or tree[0] == 'c':
         return False
     parts: Tree = tree  # pyright: ignore[reportUnknownVariableType]
-    return parts == ('var', variable) or any(_names(part, variable) for part in parts)
+    return parts == node or any(_holds(part, node) for part in parts)
 
 
 def constant(tree: Tree) -> bool:

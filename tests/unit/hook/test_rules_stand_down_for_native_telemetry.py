@@ -48,6 +48,8 @@ CASES = {
     'its library is not there': ({'fw/telemetry.py': '', 'lib/other.py': ''}, '1', '', ALL),
     'nothing of its library is there': ({'fw/telemetry.py': ''}, '1', '', ALL),
     'the config of the run says that it is on': (THERE, '', 'Config(True)', OURS),
+    'the variable wins over the config': (THERE, '0', 'Config(True)', ALL),
+    'and the other way round': (THERE, '1', 'Config(False)', OURS),
     'the config of the run says nothing of it': (THERE, '', 'Config(None)', ALL),
 }
 
@@ -57,7 +59,7 @@ def test_native(tmp_path: Path, case: str) -> None:
     files, variable, before, expected = CASES[case]
     main = MAIN.format(before=before)
     program = Program(tmp_path, {'fw/__init__.py': '', 'fw/core.py': FRAMEWORK, 'main.py': main, **files})
-    env = {'FW_OTEL': variable, 'LENS_PROVISIONAL': 'enabled,span_groups'}
+    env = {'LENS_PROVISIONAL': 'span_groups'} | ({'FW_OTEL': variable} if variable else {})
     traced = program.traced(plan_of(RULES, native=NATIVE), **env)
     assert traced.code == 0, traced.stderr
     assert traced.journal.tree() == expected
@@ -65,3 +67,11 @@ def test_native(tmp_path: Path, case: str) -> None:
     said = {report['reason'] for report in traced.journal.reports('missing')}
     assert said == ({'fw.telemetry records it by itself'} if expected == OURS else set())
     assert traced.journal.reports('fault') == []
+
+
+def test_an_expression_that_fails_says_no(tmp_path: Path) -> None:
+    native = {**NATIVE, 'enabled': ('call', 'int', (('env', 'FW_OTEL'),))}
+    main = MAIN.format(before='')
+    program = Program(tmp_path, {'fw/__init__.py': '', 'fw/core.py': FRAMEWORK, 'main.py': main, **THERE})
+    traced = program.traced(plan_of(RULES, native=native), FW_OTEL='maybe')
+    assert (traced.code, traced.journal.tree()) == (0, ALL), traced.stderr

@@ -39,3 +39,15 @@ def test_the_span_around_it_gets_the_attributes(tmp_path: Path) -> None:
     stats = traced.journal.stats['a' * 12]
     assert (stats[0], stats[1], stats[5], stats[6]) == (4, 2, 2, 2)
     assert traced.journal.reports('fault') == []
+
+
+def test_only_from_is_where_the_call_comes_from(tmp_path: Path) -> None:
+    source = 'import m\nm.get()\nm.store(m.log)\n'
+    module = MODULE + "def store(f): return f('get', 1, 'ok')\n"
+    other = 'import m\ndef call(): return m.log("get", 1, "ok")\n'
+    main = source + 'import other\nm.wrap(other.call)\n'
+    module += 'def wrap(f): return f()\n'
+    program = Program(tmp_path, {'m.py': module, 'other.py': other, 'main.py': main})
+    rule = {**annotate('*', status=('arg', 'status')), 'only_from': ('other',)}
+    rules = [function('g', 'm:get', name='get'), function('w', 'm:wrap', name='wrap'), rule]
+    assert program.traced(rules).journal.tree('status') == "get\nwrap status='ok'"

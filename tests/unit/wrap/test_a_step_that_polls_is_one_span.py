@@ -91,3 +91,31 @@ def test_a_root_step_stays_one_trace(tmp_path: Path) -> None:
     source = 'import m\nm.train(m.timer, [["wait"], ["wait", "work"]])\n'
     step, work = Program(tmp_path, {'m.py': MODULE, 'main.py': source}).traced([rule]).journal.spans
     assert (work.trace, work.parent) == (step.trace, step.id)
+
+
+def test_of_two_threads_that_poll_at_once_each_span_ends(tmp_path: Path) -> None:
+    source = """
+        import m, threading
+        barrier = threading.Barrier(2)
+        def poll():
+            with m.timer.time('step'): barrier.wait()
+        threads = [threading.Thread(target=poll) for _ in range(2)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+    """
+    labels = {'step': label('step', continues_over=('step',))}
+    rule = timer('t', ['m:Timer.time'], [('m:Timer.start', 'Timer.stop')], labels)
+    spans = Program(tmp_path, {'m.py': MODULE, 'main.py': source}).traced([rule]).journal.spans
+    assert [span.ended for span in spans] == [True, True]
+
+
+def test_a_timer_that_is_a_function_is_one_timer(tmp_path: Path) -> None:
+    module = """
+        import contextlib
+        @contextlib.contextmanager
+        def timed(label): yield
+    """
+    source = 'import m\nfor label in ("step", "work", "step"):\n    with m.timed(label): pass\n'
+    labels = {'step': label('step', continues_over=()), 'work': label('work')}
+    program = Program(tmp_path, {'m.py': module, 'main.py': source})
+    assert program.traced([timer('t', ['m:timed'], (), labels)]).journal.tree() == 'step\nwork\nstep'

@@ -75,3 +75,29 @@ def test_off_is_off(tmp_path: Path) -> None:
     rules = [measures('g', 'm:Engine.generate', USAGE)]
     assert program.traced(rules, LENS_METRICS_ENABLED='0').visible() == program.plain().visible()
     assert program.traced(rules, LENS_TRACES_ENABLED='0').visible() != program.plain().visible()
+
+
+def test_a_value_that_fails_costs_its_point_only(tmp_path: Path) -> None:
+    source = 'import m\nfor prompts in (["a"], [], ["b"]): m.engine.generate(prompts)\n'
+    mean = {'name': 'mean', 'value': ('call', 'mean', (('.', ('result',), 'lengths'),))}
+    traced = Program(tmp_path, {'m.py': MODULE, 'main.py': source}).traced([measures('g', 'm:Engine.generate', mean)])
+    assert [point[:2] for point in traced.journal.points] == [('mean', 1.0), ('mean', 1.0)]
+
+
+def test_arguments_that_nothing_reads_do_not_live_longer(tmp_path: Path) -> None:
+    module = """
+        import weakref
+        class Batch: pass
+        class Engine:
+            name = 'tiny'
+            def generate(self, batch, count):
+                gone = weakref.ref(batch)
+                del batch
+                return gone() is None
+        def run(engine): return engine.generate(Batch(), 3)
+    """
+    program = Program(tmp_path, {'m.py': module, 'main.py': 'import m\nprint(m.run(m.Engine()))\n'})
+    of = {'model': ('.', ('self',), 'name')}
+    rule = measures('g', 'm:Engine.generate', {'name': 'n', 'value': ('arg', 'count'), 'attributes': of})
+    traced = program.traced([rule])
+    assert (traced.stdout, traced.journal.points) == (program.plain().stdout, [('n', 3, {'model': 'tiny'})])
