@@ -95,11 +95,22 @@ def test_ray_shuts_down_under_live_actors(place: RayPlace) -> None:
 
 @pytest.mark.parametrize(
     ('way', 'code'),
-    [('driver returns', 0), ('driver os._exit', 0), ('driver SIGKILL', -signal.SIGKILL), ('raylet SIGKILL', 0)],
+    [
+        ('driver returns', 0),
+        ('driver os._exit', 0),
+        ('driver SIGKILL', -signal.SIGKILL),
+        ('driver SIGTERM', None),
+        ('driver SIGINT', None),
+        ('raylet SIGKILL', 0),
+    ],
 )
 def test_the_driver_or_the_raylet_ends_under_live_actors(
-    new_place: Callable[..., RayPlace], place: RayPlace, way: str, code: int
+    new_place: Callable[..., RayPlace], place: RayPlace, way: str, code: int | None
 ) -> None:
+    if code is None:  # Ray's own handlers decide
+        plain = new_place('mortal.py', 'drive_deaths.py').write({'finished/.keep': ''})
+        code = plain.without('drive_deaths.py', 'finished', '1', way).code
+        plain.close()
     # A session each: as many as fit, two workers in each.
     for number in range(SESSIONS):
         if number:

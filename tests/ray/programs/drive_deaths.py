@@ -78,6 +78,9 @@ def last_words(folder, way, number):
         os._exit(0)
     elif way == 'driver SIGKILL':
         os.kill(os.getpid(), signal.SIGKILL)
+    elif way in ('driver SIGTERM', 'driver SIGINT'):
+        os.kill(os.getpid(), getattr(signal, way.split()[1]))
+        time.sleep(10)
     elif way == 'raylet SIGKILL':
         node = ray._private.worker._global_node
         os.kill(node.all_processes['raylet'][0].process.pid, signal.SIGKILL)
