@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fixed part of `make torture`: thirty modules of the standard library, and three of CPython's own test suites."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.fidelity import torture
+
+STANDARD = Path(sysconfig.get_path('stdlib'))
+MODULES = (
+    *('abc', 'asyncio/queues', 'asyncio/tasks', 'bdb', 'bisect', 'calendar'),
+    *('cmd', 'codeop', 'concurrent/futures/_base', 'contextlib', 'copy', 'csv'),
+    *('dataclasses', 'enum', 'filecmp', 'fnmatch', 'fractions', 'functools'),
+    *('glob', 'heapq', 'json/decoder', 'linecache', 'operator', 'pprint'),
+    *('queue', 'random', 'selectors', 'shelve', 'textwrap', 'weakref'),
+)
+
+
+@pytest.mark.slow
+def test_thirty_modules_differ_in_nothing_but_what_is_ours() -> None:
+    assert len(MODULES) == 30
+    paths = [STANDARD / f'{name}.py' for name in MODULES]
+
+    files, places, wrong = torture.compare(paths)
+
+    assert (files, wrong) == (30, 0)
+    assert places > 4000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('suite', ['test_with', 'test_contextlib', 'test_generators'])
+def test_a_suite_of_cpython_comes_out_the_same_rewritten(suite: str) -> None:
+    if not (STANDARD / 'test' / f'{suite}.py').exists():
+        pytest.skip(f'this Python has no {suite}')
+    done = subprocess.run(
+        [sys.executable, str(Path(torture.__file__)), 'suites', suite], capture_output=True, text=True, timeout=170
+    )
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.endswith('tests, as plain\n')
