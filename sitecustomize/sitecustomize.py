@@ -34,6 +34,7 @@ class _Finder(object):
         self.asking = set()
         self.awake = False
         self.lock = _thread.RLock()
+        self.main = frozenset()  # of the names, what this process runs as `__main__`
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.names:
@@ -46,7 +47,10 @@ class _Finder(object):
         try:
             # A module without a loader (a namespace package) or with a pre-PEP 451 one runs no code we could follow.
             if spec is not None and hasattr(spec.loader, 'exec_module') and not getattr(type(spec.loader), 'lens', 0):
-                spec.loader = self.loader(self, name, spec.loader)
+                loader = self.loader(self, name, spec.loader)
+                if getattr(type(loader), 'lens', 0):
+                    loader.lens_spec = spec
+                    spec.loader = loader
         except Exception as error:
             if _foreign(error):
                 raise
@@ -95,6 +99,7 @@ class _Waking(object):
     """
 
     lens = True
+    lens_spec = None
 
     def __init__(self, finder, name, loader):
         self.lens_finder, self.lens_name, self.lens_loader = finder, name, loader
@@ -128,12 +133,72 @@ class _Waking(object):
         # Only after a reload, or behind a lazy loader: else create_module has put stage 2's loader in our place.
         self.lens_wake().exec_module(module)
 
+    def get_code(self, name):
+        # What `python -m` runs, and `python FOLDER`: nothing else is asked of the loader.
+        return self.lens_wake().get_code(name)
+
     def lens_wake(self):
         finder = self.lens_finder
         finder.wake()
         if finder.loader is not _Waking and not getattr(type(self.lens_loader), 'lens', 0):
-            self.lens_loader = finder.loader(finder, self.lens_name, self.lens_loader)
+            loader = finder.loader(finder, self.lens_name, self.lens_loader)
+            if getattr(type(loader), 'lens', 0):
+                loader.lens_spec = self.lens_spec
+                self.lens_loader = loader
         return self.lens_loader
+
+
+class _Script(object):
+    """On `sys.path_hooks`: CPython asks for an importer of the script before it runs that, see `lens_auto.hook.script`.
+
+    The answer is no, and a plain run follows, unless rules are about the script and everything of ours went well.
+    """
+
+    def __init__(self, finder, path):
+        self.finder, self.path = finder, path
+
+    def __call__(self, path):
+        if os.path.abspath(path) != self.path:
+            raise ImportError(path)
+        try:
+            self.finder.wake()
+            importer = self.finder.script(path)
+        except Exception:
+            importer = None
+        hooks = sys.path_hooks
+        at = hooks.index(self)
+        if importer is not None:
+            del hooks[at]
+            return importer
+        # CPython goes on through as many hooks as there were: twice the same one does no harm.
+        hooks[at : at + 1] = hooks[at + 1 : at + 2] or [self]
+        raise ImportError(path)
+
+
+def _watch(finder, scripts):
+    """Have the finder told of what this process runs as `__main__`, which no import of a named module leads to."""
+    option, word, following = _program()
+    names = ()
+    if option == 'm':
+        path = os.path.abspath(following.replace('.', os.sep))
+        names = (following, following + '.__main__')
+        finder.names |= {name for name, end in zip(names, ('.py', '/__main__.py')) if _ends(path + end, scripts)}
+    elif option == 'c':
+        # A child of multiprocessing runs the script of its parent by way of runpy.
+        names = ('runpy',) if scripts and 'multiprocessing' in following else ()
+        finder.names |= set(names)
+    elif word and word != '-':
+        path = os.path.abspath(word)
+        if _ends(path, scripts):
+            sys.path_hooks.insert(0, _Script(finder, path))
+        elif _ends(path + '/__main__.py', scripts):  # a folder or an archive
+            names = ('__main__',)
+            finder.names |= {'__main__'}
+    finder.main = finder.names.intersection(names)
+
+
+def _ends(path, scripts):
+    return any(path.endswith('/' + script) for script in scripts)
 
 
 def _foreign(error):
@@ -220,7 +285,12 @@ def _arm():
     if reason is None:
         # torch alone wakes nobody: stage 2 looks for it when another named module has.
         names = frozenset(environ.get('LENS_MODULES', '').split(',')) - {'', 'torch'}
-        sys.meta_path.insert(0, _Finder(home, names | {'lens_auto'}))
+        finder = _Finder(home, names | {'lens_auto'})
+        sys.meta_path.insert(0, finder)
+        try:
+            _watch(finder, [script for script in environ.get('LENS_SCRIPTS', '').split(':') if script])
+        except Exception as error:
+            _note('armed', 'scripts: %s' % type(error).__name__)
 
 
 def _close_up(here):

@@ -10,6 +10,7 @@ from lens_auto.record.standard import FunctionType
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import CodeType
     from typing import Any
 
 
@@ -64,6 +65,17 @@ def shown_in(found: Any) -> list[dict[str, Any]]:
         if function.__globals__ not in spaces:
             spaces.append(function.__globals__)
     return spaces
+
+
+def says(code: CodeType, key: str) -> bool:
+    """Whether a function's code, changed for a rule, opens that rule's spans itself.
+
+    Args:
+        code: The code.
+        key: The rule's key.
+    """
+    start = key.encode() + b'\x1f'  # see `rewrite.key`
+    return any(type(const) is bytes and const.startswith(start) for const in code.co_consts)
 
 
 def _functions(found: Any) -> Iterator[FunctionType]:

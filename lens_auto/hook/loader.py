@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loader put in front of a named module's own: lets it do everything, then says that the module has executed.
 
+Where rules change the source of a module, it executes that code in place of what the real loader has.
+
 Before the module's code runs, its spec and `__loader__` are the real ones again, so that `importlib.resources`, pickles
 of the spec, `importlib.reload`, `runpy` and the module itself see what they would have seen.
 """
 
 from __future__ import annotations
+
+import sys
 
 from lens_auto.record.foreign import foreign
 
@@ -13,12 +17,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from importlib.machinery import ModuleSpec
-    from types import ModuleType
+    from types import CodeType, ModuleType
     from typing import Any
+
+    CodeOf = Callable[[str, Any, bool], CodeType | None]
 
 
 class PatchingLoader:
-    """Delegates to a loader, and passes for one of its class; only `exec_module` is its own."""
+    """Delegates to a loader, and passes for one of its class; only `exec_module` and `get_code` are its own."""
 
     lens = True  # how stage 1 knows one of ours
 
@@ -26,6 +32,7 @@ class PatchingLoader:
         self,
         name: str,
         loader: Any,
+        code_of: CodeOf,
         executed: Callable[[str, ModuleType], None],
         failed: Callable[[str, BaseException], None],
     ):
@@ -34,11 +41,14 @@ class PatchingLoader:
         Args:
             name: The module's name.
             loader: The real loader.
+            code_of: Gives the code to execute in place of the loader's, if there is such; for a name, the loader, and
+                whether the module will be `__main__`.
             executed: Called with the name and the module after its code ran.
             failed: Told of an error of ours.
         """
         self.lens_name = name
         self.lens_loader = loader
+        self.lens_code_of = code_of
         self.lens_executed = executed
         self.lens_failed = failed
 
@@ -72,7 +82,11 @@ class PatchingLoader:
             if foreign(error):
                 raise
             self.lens_failed('loader', error)
-        self.lens_loader.exec_module(module)
+        code = self.lens_code(False)
+        if code is None:
+            self.lens_loader.exec_module(module)
+        else:
+            _call(exec, code, module.__dict__)
         try:
             self.lens_executed(self.lens_name, module)
         except Exception as error:
@@ -80,6 +94,27 @@ class PatchingLoader:
                 raise
             self.lens_failed('patch', error)
 
+    def get_code(self, name: str) -> CodeType | None:
+        """See `importlib.abc.InspectLoader.get_code`: what `runpy` asks for and runs as `__main__`."""
+        code = self.lens_code(True)
+        spec: Any = getattr(self, 'lens_spec', None)
+        if spec is not None and _ours(spec.loader):
+            spec.loader = self.lens_loader  # `__main__.__loader__` comes from there
+        return self.lens_loader.get_code(name) if code is None else code
+
+    def lens_code(self, main: bool) -> CodeType | None:
+        """The code to execute in place of the loader's, or None."""
+        try:
+            return self.lens_code_of(self.lens_name, self.lens_loader, main)
+        except Exception as error:
+            if foreign(error):
+                raise
+            self.lens_failed('source', error)
+            return None
+
+
+# What it runs a module's code by, and knows by its name.
+_call: Any = sys.modules['_frozen_importlib'].__dict__['_call_with_frames_removed']
 
 # Python leaves the import system's own frames out of the traceback of a module that raises, and `warnings` out of its
 # stack levels. Both know them by this name; ours is between them and would otherwise be all that shows.

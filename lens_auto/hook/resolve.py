@@ -36,9 +36,10 @@ class Place:
         owned_by: The class the rule names, when the function belongs to a base of it; or the class of the callable
             instance the rule names.
         context_class: The target is a class with `__enter__` and `__exit__` (which `functions` then are).
+        decorators: Functions around it that pass calls on, as (module, function name): they are not its caller.
     """
 
-    __slots__ = ('context_class', 'functions', 'holds', 'owned_by')
+    __slots__ = ('context_class', 'decorators', 'functions', 'holds', 'owned_by')
 
     def __init__(self, function: FunctionType, holds: bool = False, owned_by: type | None = None):
         """See the class.
@@ -52,6 +53,7 @@ class Place:
         self.holds = holds
         self.owned_by = owned_by
         self.context_class = False
+        self.decorators: set[tuple[str, str]] = set()
 
 
 def resolve(module: ModuleType, qualname: str) -> Place:
@@ -129,6 +131,7 @@ def _member(holder: Any, part: str, qualname: str) -> tuple[Any, type | None]:
 def _function(target: Any, qualname: str, owner: type | None, holder: Any) -> Place:
     holds = False
     found: Any = target
+    decorators: set[tuple[str, str]] = set()
     for _ in range(8):
         kind: type[Any] = type(found)  # pyright: ignore[reportUnknownVariableType]
         if isinstance(found, FunctionType):
@@ -138,7 +141,10 @@ def _function(target: Any, qualname: str, owner: type | None, holder: Any) -> Pl
                 continue
             inner = _passed_on_to(found)
             if inner is None:
-                return Place(found, holds, owner)
+                place = Place(found, holds, owner)
+                place.decorators = decorators
+                return place
+            decorators.add((found.__globals__.get('__name__', ''), found.__code__.co_name))
             found = inner
         elif isinstance(found, (staticmethod, classmethod, MethodType)):
             if isinstance(found, staticmethod):

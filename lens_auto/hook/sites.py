@@ -15,6 +15,7 @@ from lens_auto.wrap.readers import Readers
 from lens_auto.wrap.resource import ResourceSite
 from lens_auto.wrap.site import Site
 from lens_auto.wrap.timer import Labels, TimerSite
+from lens_auto.wrap.within import WithinSite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from lens_auto.ray.tasks import Tasks
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
+    from lens_auto.rewrite.key import Key
+    from lens_auto.vllm.sites import Sites
+    from lens_auto.wrap.place_site import PlaceSite
 
 _SPANLESS = ('logger', 'metric', 'annotate', 'resource')
 _GENERATES = 0x20 | 0x200  # CO_GENERATOR | CO_ASYNC_GENERATOR
@@ -40,6 +44,7 @@ class Builder:
 
     Attributes:
         tasks: The tasks of Ray that this process submits and runs; None until a module of Ray has executed.
+        traces_engines: The setting `vllm_native_tracing`.
     """
 
     def __init__(
@@ -74,6 +79,8 @@ class Builder:
         self._codes: dict[str, list[CodeType]] = {}
         self._opened: dict[str, dict[Any, Any]] = {}
         self.tasks: Tasks | None = None
+        self.traces_engines = False
+        self._engines: Sites | None = None
 
     def select(self, groups: tuple[frozenset[str], ...], traces: bool, metrics: bool, resources: bool) -> None:
         """What is on; see `Patches.select`."""
@@ -83,6 +90,14 @@ class Builder:
             labels = self._labels.get(rule['key'])
             if labels is not None:
                 self._choose(rule, labels)
+
+    def opened(self, key: str) -> dict[Any, Any]:
+        """The spans of a timer or interval rule that have begun and not ended, by timer and label.
+
+        Args:
+            key: The rule's key.
+        """
+        return self._opened.get(key, {})
 
     def on(self, rule: dict[str, Any]) -> bool:
         """True when a rule is on: a site that is off is not patched at all.
@@ -97,6 +112,10 @@ class Builder:
             return self._resources
         if kind in ('logger', 'metric'):
             return self._metrics and self._in_group(rule, rule['group'])
+        if kind == 'vllm':
+            if rule['on'] == 'tracing' and not self.traces_engines:
+                return False
+            return (self._metrics if rule['points'] else self._traces) and self._in_group(rule, rule['group'])
         if kind == 'timer':
             return self._traces and self._labels_of(rule).any()
         return self._traces and self._in_group(rule, rule['group'])
@@ -137,10 +156,12 @@ class Builder:
         function = place.functions[0]
         signature = Signature(function.__code__)
         variables = self._variables(rule)
-        passing = _own_names(rule, function.__module__)
+        passing = _own_names(rule, function.__module__) | place.decorators
         figures = self._figures[rule['key']]
         if rule['kind'] == 'ray':
             return self._of_ray(rule, figures, function, key)
+        if rule['kind'] == 'vllm':
+            return self._of_vllm(wanted, figures, function, key)
         common = (figures, self._recorder, self._faults)
         kind = rule['kind']
         if kind in _SPANLESS:
@@ -149,7 +170,7 @@ class Builder:
             readers = Readers(rule, rule['group'], rule['bucket'], signature, variables)
             if place.context_class:
                 return self._context(ContextSite(rule, readers, *common, passing), place, key)
-            kind_of = InsideSite if rule['inside_bucket'] else Site
+            kind_of = _kind_of(rule)
             site: Site = kind_of(rule, readers, *common, passing, place.owned_by)
             return self._place(site, function, key + 'w', HELD if place.holds else AROUND)
         opened = self._opened.setdefault(rule['key'], {})
@@ -173,6 +194,18 @@ class Builder:
         if place.context_class:
             return self._context(TimerContextSite(*timer, from_self=True), place, key)
         return self._place(TimerSite(*timer), function, key + 'w', HELD if place.holds else AROUND)
+
+    def place(self, rule: dict[str, Any], key: Key) -> PlaceSite:
+        """The site of a place in changed source.
+
+        Args:
+            rule: Its rule.
+            key: The place, as the source says it.
+        """
+        from lens_auto.wrap.place_site import PlaceSite
+
+        figures = self._figures[rule['key']]
+        return PlaceSite(rule, key, self._variables(rule), figures, self._recorder, self._faults)
 
     def _spanless(
         self,
@@ -207,6 +240,14 @@ class Builder:
         kind = SubmitSite if rule['on'] == 'call' else WaitSite
         return self._place(kind(rule, figures, self._recorder, self._faults, self.tasks), function, key + 'w', AROUND)
 
+    def _of_vllm(self, wanted: Wanted, figures: Figures, function: Any, key: str) -> dict[str, Site]:
+        if self._engines is None:
+            from lens_auto.vllm.sites import Sites
+
+            self._engines = Sites(self._recorder, self._faults)
+        site, how, letter = self._engines.site(wanted.rule, wanted.qualname, figures)
+        return self._place(site, function, key + letter, how)
+
     def _place(self, site: Site, function: Any, key: str, how: str) -> dict[str, Site]:
         site.patches.append(Patch(function, key, how))
         return {key: site}
@@ -215,6 +256,12 @@ class Builder:
         site.patches.append(Patch(place.functions[0], key + 's', AFTER))
         site.patches.append(Patch(place.functions[1], key + 'e', AFTER))
         return {key + 's': site, key + 'e': site}
+
+
+def _kind_of(rule: dict[str, Any]) -> type[InsideSite | WithinSite | Site]:
+    if rule['inside_bucket']:
+        return InsideSite
+    return WithinSite if rule['within'] or rule['outside'] else Site
 
 
 def _own_names(rule: dict[str, Any], module: str) -> frozenset[tuple[str, str]]:

@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
-from lens_auto.record.foreign import foreign
+from lens_auto.record.installed import version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,51 +26,10 @@ def reason_off(when: Mapping[str, Any] | None, importable: Callable[[str], bool]
     wanted: str | None = when.get('version')
     if not wanted:
         return None
-    found = _installed(module)
+    found = version(module)
     if found is None:
         return f'{module} has no version that could be compared with {wanted}'
     return None if satisfies(found, wanted) else f'{module} {found} is not {wanted}'
-
-
-def _installed(module: str) -> str | None:
-    """The version of the distribution named like a module: of the first folder on `sys.path` that holds its metadata.
-
-    By hand: `importlib.metadata` imports a dozen modules by name (csv, email, json), any of which may be the program's
-    own, and takes 60 ms where many packages are installed.
-    """
-    wanted = _normal(module)
-    for folder in sys.path:
-        try:
-            names = os.listdir(folder or '.')
-        except OSError as error:
-            if foreign(error):
-                raise
-            continue
-        for name in names:
-            stem, dot, kind = name.rpartition('.')
-            if dot and kind in ('dist-info', 'egg-info') and _normal(stem.partition('-')[0]) == wanted:
-                found = _version(os.path.join(folder, name, 'METADATA' if kind == 'dist-info' else 'PKG-INFO'))
-                if found is not None:
-                    return found
-    return None
-
-
-def _normal(name: str) -> str:
-    return '_'.join(part for part in name.lower().replace('-', '_').replace('.', '_').split('_') if part)
-
-
-def _version(path: str) -> str | None:
-    try:
-        with open(path, 'rb') as metadata:
-            for line in metadata:
-                if line[:8].lower() == b'version:':
-                    return line[8:].strip().decode('ascii', 'replace')
-                if not line.strip():
-                    break
-    except OSError as error:
-        if foreign(error):
-            raise
-    return None
 
 
 def satisfies(found: str, wanted: str) -> bool:

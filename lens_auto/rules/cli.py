@@ -18,9 +18,11 @@ from .merging import modules
 from .plan import speak
 from .plan_build import Built, build
 from .resolver import Finding, resolve
+from .source_tree import SourceTree
 from .validate import shown_path
 
 _ASK_PATH = 'import json, sys; sys.stdout.write("\\n" + json.dumps([sys.path, list(sys.version_info[:2])]))'
+_DISCOVER = 'Read a program, without importing it, and propose a commented rule file. Exit code 1: nothing was found.'
 _SOURCES = """\
 Without FILES: the files that `lens-instrument` would use here: LENS_RULES, lens.yaml in this folder, those of installed
 packages, and the built-in ones."""
@@ -72,7 +74,29 @@ def _parser() -> argparse.ArgumentParser:
     show_plan.add_argument('--json', action='store_true', help='the whole plan as JSON')
     show_plan.add_argument('files', nargs='*', metavar='FILES', help='rule files')
     show_plan.set_defaults(run=_show_plan)
+    show = commands.add_parser(
+        'show',
+        help='what does a module look like as it runs?',
+        description='Show the source of a module or script with what the rules put into it.',
+        epilog=_SOURCES.replace('FILES', '--rules'),
+    )
+    show.add_argument('--rules', action='append', default=[], metavar='FILE', help='a rule file; may be repeated')
+    show.add_argument('--code', action='store_true', help='the Python code that runs, instead of the lines of the file')
+    show.add_argument('what', metavar='MODULE_OR_PATH', help='my_trainer.loop, or train.py')
+    show.set_defaults(run=_show)
+    discover = commands.add_parser('discover', help='what rules would a program need?', description=_DISCOVER)
+    discover.add_argument('paths', nargs='+', metavar='PATHS', help='Python files, or folders, of the program')
+    discover.add_argument('-o', '--output', metavar='FILE', help='where to write the rule file (default: the terminal)')
+    discover.add_argument('--limit', type=int, metavar='N', help='the most rules to propose')
+    discover.set_defaults(run=_discover)
     return parser
+
+
+def _discover(options: argparse.Namespace) -> int:
+    # Its reading and guessing is no part of what every other command loads.
+    from lens_auto.discover.command import run
+
+    return run(options.paths, options.output, options.limit)
 
 
 def _build(files: Sequence[str]) -> Built:
@@ -109,6 +133,23 @@ def _check(options: argparse.Namespace) -> int:
         f'{total} rule{"" if total == 1 else "s"}: {", ".join(f"{n} {state}" for state, n in counts.items()) or "none"}'
     )
     return 1 if any(found.drifted for found in findings) else 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from . import show
+
+    built = _build(options.rules)
+    own = [os.path.dirname(name) for name, _, _, origin in built.files if origin != finding.BUILT_IN]
+    here = list(dict.fromkeys([os.getcwd(), *own]))
+    tree = SourceTree(list(dict.fromkeys([*(entry for entry in sys.path if entry), *here])), here)
+    plan = speak(built.plan, '')
+    try:
+        path = show.path_of(options.what, tree)
+        sys.stdout.write((show.code if options.code else show.annotated)(path, plan, tree))
+    except show.NoSource as problem:
+        print(f'lens-rules: {problem}', file=sys.stderr)
+        return 2
+    return 0
 
 
 def _row(found: Finding) -> tuple[str, ...]:
@@ -164,8 +205,8 @@ def _show_rule(rule: dict[str, Any]) -> None:
     print(f'  {rule["key"]}  {rule["kind"]}, line {rule["line"]}')
     for key in ('targets', 'with', 'pair', 'start', 'stop', 'lap'):
         for target in rule.get(key, ()):
-            print(f'    {key:<10} {target[0]}:{"/".join(target[1:])}')
-    for key in ('label_arg', 'metrics_arg', 'prefix_arg', 'budget'):
+            print(f'    {key:<10} {target[0]}:{"/".join(target[1:])}'.rstrip(':'))
+    for key in ('match', 'label_arg', 'metrics_arg', 'prefix_arg', 'budget'):
         if rule.get(key) is not None:
             print(f'    {key:<10} {rule[key]}')
     if rule['only_from']:

@@ -9,6 +9,8 @@ from typing import Any
 from .merging import merge
 from .model import (
     RAY_CALLS,
+    VLLM_METRICS,
+    VLLM_PLACES,
     AnnotateRule,
     Body,
     FunctionRule,
@@ -17,11 +19,13 @@ from .model import (
     Measure,
     Metric,
     MetricRule,
+    PlaceRule,
     RayRule,
     Rule,
     RuleFile,
     Spanning,
     TimerRule,
+    VllmRule,
 )
 from .plan import FORMAT, sha256_hex
 
@@ -87,7 +91,10 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _body(body: Body) -> dict[str, Any]:
     if isinstance(body, FunctionRule):
-        return {'targets': body.targets, 'inside_bucket': body.inside_bucket}
+        return body._asdict()
+    if isinstance(body, PlaceRule):
+        # Of a function rule too: a span is the same whichever way it was found.
+        return {**body._asdict(), 'inside_bucket': None, 'within': (), 'outside': ()}
     if isinstance(body, AnnotateRule):
         return {'targets': body.targets, 'span': body.span}
     if isinstance(body, MetricRule):
@@ -119,6 +126,9 @@ def _body(body: Body) -> dict[str, Any]:
         }
     if isinstance(body, RayRule):
         return {'on': body.on, 'targets': RAY_CALLS[body.on], 'name': ('c', f'ray.{body.on}')}
+    if isinstance(body, VllmRule):
+        points = body.on in VLLM_METRICS
+        return {'on': body.on, 'targets': VLLM_PLACES[body.on], 'points': points, 'name': ('c', f'rl.vllm.{body.on}')}
     return {'targets': body.targets, 'settings': body.settings}
 
 

@@ -25,11 +25,13 @@ ROOTS = {
     'self': 'the object the method is called on: `self.cfg.model_name`',
     'result': 'what the call returned: `len(result)`',
     'frame': 'a local variable of the caller: `frame.total_steps`',
+    'match': 'what the pattern captures: `match.i` for `$i`',
     'env': 'an environment variable: `env.RANK`',
     'caller': 'where the call comes from: `caller.module`, `caller.function`',
     'label': "the timer's label",
     'key': "the metric's key",
     'elapsed': 'the seconds the call took',
+    'version': 'the version of an installed package: `version.torch`',
 }
 """What an expression may start from, besides the names under `vars`."""
 
@@ -43,11 +45,12 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     'round': (1, 2),
     'total': (1, 1),
     'mean': (1, 1),
-    'count': (1, 1),
+    'count': (1, 8),
+    'each': (2, 8),
 }
 """The callable names, with the fewest and the most arguments each takes."""
 
-_NEEDS_NAME = {'arg', 'frame', 'env', 'caller'}
+_NEEDS_NAME = {'arg', 'frame', 'match', 'env', 'caller', 'version'}
 _CALLER = ('module', 'function')
 _SECRET_WORDS = {'TOKEN', 'SECRET', 'PASSWORD', 'PASSWD', 'CREDENTIAL', 'CREDENTIALS', 'APIKEY', 'KEY', 'AUTH'}
 _BINARY: dict[type[ast.operator], str] = {
@@ -159,7 +162,7 @@ def walk(tree: Tree) -> Iterator[Tree]:
         inner: tuple[Any, ...] = tree[2]
     elif head == 'fmt':
         inner = tree[1]
-    elif head in ('c', 'arg', 'frame', 'env', 'caller', 'var'):
+    elif head in ('c', 'arg', 'frame', 'match', 'env', 'caller', 'version', 'var'):
         inner = ()
     elif head == '.':
         inner = tree[1:2]
@@ -174,7 +177,7 @@ def show(tree: Tree) -> str:
     head = tree[0]
     if head == 'c':
         return repr(tree[1])
-    if head in ('arg', 'frame', 'env', 'caller'):
+    if head in ('arg', 'frame', 'match', 'env', 'caller', 'version'):
         return f'{head}.{tree[1]}'
     if head in ('self', 'result', 'label', 'key', 'elapsed'):
         return head
@@ -294,7 +297,7 @@ class _Parser:
         base = node.value
         if not isinstance(base, ast.Name) or base.id not in _NEEDS_NAME:
             inner = self.tree(base, depth)
-            if inner[0] in ('c', 'env', 'caller', 'label', 'key', 'elapsed'):
+            if inner[0] in ('c', 'env', 'caller', 'version', 'label', 'key', 'elapsed'):
                 raise self.fault(f'`.{name}`: text and numbers have no attributes here', node, _ALLOWED)
             return ('.', inner, name)
         if base.id == 'caller' and name not in _CALLER:
@@ -361,4 +364,13 @@ class _Parser:
             many = f'{fewest}' if fewest == most else f'{fewest} to {most}'
             takes = f'`{name}()` takes {many} argument{"s" if most > 1 else ""}, none of them by name'
             raise self.fault(takes, node, f'write `{name}(...)`')
+        if name == 'each':
+            self.names(node.args[1:])
         return ('call', name, tuple(self.tree(argument, depth) for argument in node.args))
+
+    def names(self, nodes: list[ast.expr]) -> None:
+        for node in nodes:
+            name = node.value if isinstance(node, ast.Constant) else None
+            if not isinstance(name, str) or not name.isidentifier():
+                raise self.fault('`each()` takes names here', node, "write `each(result, 'outputs', 'finish_reason')`")
+            self.check(name, node)

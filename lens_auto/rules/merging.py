@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .plan import FORMAT, RAY_MODULES
+from .plan import FORMAT, OTEL_MODULES, RAY_MODULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,13 +36,24 @@ def merge(plans: Sequence[dict[str, Any]], agent: str) -> dict[str, Any]:
 def modules(plan: dict[str, Any]) -> tuple[str, ...]:
     """The modules to hook: all that a target lies in, and those whose import tells us something of the process.
 
-    A script (`train.py`) is none of them: what it defines is found where Ray loads it.
+    A script (`train.py`) is none of them, see `scripts`.
 
     Args:
         plan: The plan.
     """
     named = (module for rule in plan['rules'] for module in target_modules(rule))
-    return tuple(sorted({'torch', *RAY_MODULES, *(module for module in named if not module.endswith('.py'))}))
+    found = {module for module in named if not module.endswith('.py')}
+    return tuple(sorted({'torch', *RAY_MODULES, *OTEL_MODULES, *found}))
+
+
+def scripts(plan: dict[str, Any]) -> tuple[str, ...]:
+    """The scripts that rules name, by the ends of their paths.
+
+    Args:
+        plan: The plan.
+    """
+    named = {module for rule in plan['rules'] for module in target_modules(rule)}
+    return tuple(sorted(module for module in named if module.endswith('.py')))
 
 
 def target_modules(rule: dict[str, Any]) -> Iterable[str]:

@@ -17,8 +17,11 @@ Pair: TypeAlias = tuple[str, str, str]
 
 INSTRUMENTS = ('gauge', 'counter', 'histogram')
 EDGES = ('call', 'return')
+WAYS = ('wrap', 'rewrite')
+SOURCE_KINDS = ('loop', 'block', 'call')
+"""Kinds that find their places in the source, by a pattern."""
 
-LATER_KINDS = ('event_pair', 'loop', 'block', 'call', 'factory', 'http', 'process', 'message')
+LATER_KINDS = ('event_pair', 'factory', 'http', 'process', 'message')
 """Kinds that are designed and not built: named in an error as such, not as a misspelling."""
 
 
@@ -138,12 +141,32 @@ _TARGET: Keys = {
     )
 }
 
+_PLACES: Keys = {
+    'kind': _RULE_KEYS['kind'],
+    'budget': _RULE_KEYS['budget'],
+    'target': Key(
+        'places',
+        'What holds it: `module:qualname`, `train.py:main`, a module or script alone, or a list of alternatives.',
+        required=True,
+    ),
+    'match': Key('pattern', 'The source it is, as a pattern: `for $i in range($$$):`.', required=True),
+    'expect': Key('expect', 'How many places there have to be: `2`, `1-3`, `1+`.', default='1'),
+    'force': Key('flag', 'Whether functions that torch.compile or TorchScript read are changed too.', default='false'),
+    **_required(_SPAN_KEYS, 'group', 'name'),
+}
+
 KINDS: dict[str, Keys] = {
     'function': {
         **_RULE_KEYS,
         **_TARGET,
         **_required(_SPAN_KEYS, 'group', 'name'),
         'inside_bucket': Key('bucket', 'The bucket of spans inside that have theirs from their group.'),
+        'within': Key('targets', 'Record only calls that one of these functions makes, itself or through others.'),
+        'outside': Key('targets', 'Record only calls that none of these functions makes.'),
+        'apply': Key('way', 'How: `wrap` puts code around the function, `rewrite` into its body.', default='wrap'),
+        'force': Key(
+            'flag', 'With `rewrite`: whether a function that torch.compile reads is changed too.', default='false'
+        ),
     },
     'timer': {
         **_RULE_KEYS,
@@ -198,12 +221,21 @@ KINDS: dict[str, Keys] = {
         'attributes': Key('attributes', 'Attributes of everything this process records, each an expression.'),
         'settings': Key('expression', 'Gives the `telemetry:` block of a config object.'),
     },
+    'loop': _PLACES,
+    'block': _PLACES,
+    'call': _PLACES,
     'ray': {
         'kind': _RULE_KEYS['kind'],
         'budget': _RULE_KEYS['budget'],
         'on': Key('ray call', 'Which call: `get` or `wait` for their waiting, `call` for submitting.', required=True),
         'group': Key('group', 'The span group that switches this on.', required=True),
         'bucket': _SPAN_KEYS['bucket'],
+    },
+    'vllm': {
+        'kind': _RULE_KEYS['kind'],
+        'budget': _RULE_KEYS['budget'],
+        'on': Key('vllm part', 'What of an engine; the page on vLLM has the list.', required=True),
+        'group': Key('group', 'The span group that switches this on.', default='always on'),
     },
 }
 """The keys of each rule kind."""
@@ -250,6 +282,26 @@ class FunctionRule(NamedTuple):
 
     targets: tuple[Target, ...]
     inside_bucket: Bucket
+    within: tuple[Target, ...] = ()
+    outside: tuple[Target, ...] = ()
+    apply: str = 'wrap'
+    force: bool = False
+
+
+class PlaceRule(NamedTuple):
+    """A span around places in the source: each iteration of a loop, a `with` block, a call.
+
+    Attributes:
+        targets: What holds the places; the qualified name is '' for code of the module itself.
+        match: The pattern, as written.
+        expect: The fewest and the most places, None for no limit.
+        force: Whether code that torch.compile or TorchScript read is changed too.
+    """
+
+    targets: tuple[Target, ...]
+    match: str
+    expect: tuple[int, int | None]
+    force: bool
 
 
 class AnnotateRule(NamedTuple):
@@ -303,6 +355,59 @@ class ResourceRule(NamedTuple):
     settings: Tree | None
 
 
+class VllmRule(NamedTuple):
+    """What a process's vLLM engine does, measured or traced by itself."""
+
+    on: str
+
+
+VLLM_PLACES: dict[str, tuple[Target, ...]] = {
+    'tracing': (
+        ('vllm.engine.arg_utils', 'EngineArgs.create_engine_config'),
+        ('vllm.tracing.otel', 'init_otel_tracer'),
+        ('vllm.v1.engine.llm_engine', 'LLMEngine.__init__'),
+        ('vllm.v1.engine.async_llm', 'AsyncLLM.__init__'),
+        ('vllm.v1.engine.output_processor', 'OutputProcessor.add_request'),
+    ),
+    'start': (
+        ('vllm.v1.engine.llm_engine', 'LLMEngine.__init__'),
+        ('vllm.v1.engine.async_llm', 'AsyncLLM.__init__'),
+        ('vllm.v1.engine.core', 'EngineCoreProc.__init__'),
+        ('vllm.v1.executor.multiproc_executor', 'WorkerProc.__init__'),
+        ('vllm.v1.worker.gpu_worker', 'Worker.compile_or_warm_up_model'),
+        ('vllm.v1.worker.cpu_worker', 'CPUWorker.compile_or_warm_up_model'),
+    ),
+    'statistics': (('vllm.engine.arg_utils', 'EngineArgs.create_engine_config'),),
+    'request': (
+        ('vllm.v1.engine.output_processor', 'OutputProcessor.add_request'),
+        ('vllm.v1.engine.output_processor', 'OutputProcessor._update_stats_from_finished'),
+        ('vllm.v1.engine.output_processor', 'OutputProcessor.abort_requests'),
+        ('vllm.v1.engine.output_processor', 'OutputProcessor.propagate_error'),
+        ('vllm.v1.engine.llm_engine', 'LLMEngine.__init__'),
+        ('vllm.v1.engine.async_llm', 'AsyncLLM.__init__'),
+    ),
+    'finish': (
+        ('vllm.v1.engine.output_processor', 'OutputProcessor._update_stats_from_finished'),
+        ('vllm.v1.engine.output_processor', 'OutputProcessor.abort_requests'),
+        ('vllm.v1.engine.output_processor', 'OutputProcessor.propagate_error'),
+        ('vllm.v1.engine.llm_engine', 'LLMEngine.__init__'),
+        ('vllm.v1.engine.async_llm', 'AsyncLLM.__init__'),
+    ),
+    'http': (('starlette.applications', 'Starlette.__call__'),),
+    'scheduler': (('vllm.v1.metrics.loggers', 'StatLoggerManager.record'),),
+    'step': (
+        ('vllm.v1.engine.core', 'EngineCore.step'),
+        ('vllm.v1.engine.core', 'EngineCore.step_with_batch_queue'),
+        ('vllm.v1.engine.core', 'EngineCoreProc._process_input_queue'),
+    ),
+    'execute': (('vllm.v1.worker.worker_base', 'WorkerWrapperBase.execute_model'),),
+}
+"""Where vLLM does what a `vllm` rule names."""
+
+VLLM_METRICS = ('finish', 'scheduler', 'step', 'execute')
+"""Those that make points rather than spans."""
+
+
 class RayRule(NamedTuple):
     """Spans of what a process asks of Ray."""
 
@@ -318,7 +423,16 @@ RAY_CALLS: dict[str, tuple[Target, ...]] = {
 
 
 Body: TypeAlias = (
-    FunctionRule | TimerRule | IntervalRule | LoggerRule | MetricRule | AnnotateRule | ResourceRule | RayRule
+    FunctionRule
+    | PlaceRule
+    | TimerRule
+    | IntervalRule
+    | LoggerRule
+    | MetricRule
+    | AnnotateRule
+    | ResourceRule
+    | RayRule
+    | VllmRule
 )
 
 

@@ -18,6 +18,8 @@ from .version_range import LIMIT
 DROP = 'drop'
 """What a label is given instead of a group when nothing of it is to be recorded."""
 
+# What a pattern captures differs from rule to rule.
+_IN_VARS = frozenset(ROOTS) - {'match'}
 _NAME = re.compile(r'[A-Za-z][\w.\-]*')
 _WHEN = re.compile(r'\s*([^\s<>=!~]+)\s*(.*?)\s*')
 
@@ -209,9 +211,9 @@ def read_vars(reader: Reader, values: dict[str, Node]) -> dict[str, Var]:
 
 def _var(reader: Reader, name: Scalar, node: Node) -> Var:
     if not isinstance(node, Fields):
-        return Var(reader.as_expression(node, f'the var `{name.text}`', ROOTS), None, None)
+        return Var(reader.as_expression(node, f'the var `{name.text}`', _IN_VARS), None, None)
     inner = reader.fields(node, VAR_KEYS, f'the var `{name.text}`')
-    value = reader.expression(inner, 'value', ROOTS) or ('c', None)
+    value = reader.expression(inner, 'value', _IN_VARS) or ('c', None)
     mapping = reader.named(inner, 'map')
     if mapping is None:
         return Var(value, None, reader.text(inner, 'default'))

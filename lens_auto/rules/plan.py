@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Plan = dict[str, Any]
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever the shape of the plan changes; a process of another format stands down."""
 
 RAY_MODULES = (
@@ -26,6 +26,13 @@ RAY_MODULES = (
     'ray.runtime_env.runtime_env',
 )
 """Hooked in every run, as torch is: whose task a worker's span belongs to is no matter of rules."""
+
+OTEL_MODULES = (
+    'opentelemetry.metrics._internal.instrument',
+    'opentelemetry.sdk.trace',
+    'opentelemetry.trace',
+)
+"""Hooked in every run as well: spans that the program starts by hand join ours."""
 
 _MAGIC = b'lens-plan\n'
 # A plan of a thousand rules takes 300 KB; what is larger than this is not a plan.

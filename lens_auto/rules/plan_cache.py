@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int, int] | tuple[str, ...] | None
 
-_INDEX_FORMAT = 2
+_INDEX_FORMAT = 3
 _DAY = 86_400
 _KEPT_DAYS = 30
 _METADATA = ('.dist-info', '.egg-info')
@@ -33,19 +33,21 @@ class Compiled:
         path: The plan file.
         sha256: Its SHA-256, in hex.
         modules: The modules to hook, sorted; torch among them.
+        scripts: The ends of the paths of the scripts that rules name.
         files: Path, framework, package of `when` and origin of each rule file.
         cached: Whether the cache had it.
         problem: Why the cache folder cannot be used; empty if it can.
         ignored: What the user has to be told of files that were found and are no rule files, a line each.
     """
 
-    __slots__ = ('cached', 'files', 'ignored', 'modules', 'path', 'problem', 'sha256')
+    __slots__ = ('cached', 'files', 'ignored', 'modules', 'path', 'problem', 'scripts', 'sha256')
 
     def __init__(
         self,
         path: str,
         sha256: str,
         modules: tuple[str, ...],
+        scripts: tuple[str, ...],
         files: tuple[tuple[str, str, str | None, str], ...],
         cached: bool,
         problem: str,
@@ -54,6 +56,7 @@ class Compiled:
         self.path = path
         self.sha256 = sha256
         self.modules = modules
+        self.scripts = scripts
         self.files = files
         self.cached = cached
         self.problem = problem
@@ -89,7 +92,7 @@ def _warm(index: str, folder: str) -> Compiled | None:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
                 return None
-            stamps, sha256, size, modules, files, ignored = marshal.loads(file.read())
+            stamps, sha256, size, modules, scripts, files, ignored = marshal.loads(file.read())
         path = os.path.join(folder, f'{sha256}.plan')
         plan = os.lstat(path)
         if not stat.S_ISREG(plan.st_mode) or plan.st_uid != os.geteuid() or plan.st_size != size:
@@ -103,11 +106,11 @@ def _warm(index: str, folder: str) -> Compiled | None:
             os.utime(path)
     except (OSError, ValueError, EOFError, TypeError):
         return None
-    return Compiled(path, sha256, modules, files, True, '', ignored)
+    return Compiled(path, sha256, modules, scripts, files, True, '', ignored)
 
 
 def _cold(sources: Sources, agent: str, cache_dir: str, index: str, fallback_dir: str | None, problem: str) -> Compiled:
-    from .merging import modules
+    from .merging import modules, scripts
     from .plan_build import build
 
     names = [name for name, _ in sources.first + sources.last]
@@ -115,7 +118,7 @@ def _cold(sources: Sources, agent: str, cache_dir: str, index: str, fallback_dir
     built = build(sources, agent)
     data = dump(built.plan)
     sha256 = sha256_hex(data)
-    hooked = modules(built.plan)
+    hooked = modules(built.plan), scripts(built.plan)
     if not problem:
         try:
             path = os.path.join(cache_dir, f'{sha256}.plan')
@@ -123,10 +126,10 @@ def _cold(sources: Sources, agent: str, cache_dir: str, index: str, fallback_dir
             stamps = (*before, *_stamps((*(file[0] for file in built.files), *built.read)))
             # Not stored when a file changed while it was read: the plan may be of either state of it.
             if all(_stamp(name) == stamp for name, stamp in before):
-                entry = (stamps, sha256, len(data), hooked, built.files, built.ignored)
+                entry = (stamps, sha256, len(data), *hooked, built.files, built.ignored)
                 _store(index, marshal.dumps(entry, 2))
             _prune(cache_dir)
-            return Compiled(path, sha256, hooked, built.files, False, '', built.ignored)
+            return Compiled(path, sha256, *hooked, built.files, False, '', built.ignored)
         except OSError as error:
             problem = f'{cache_dir}: {error.strerror}'
     if fallback_dir is None:
@@ -136,7 +139,7 @@ def _cold(sources: Sources, agent: str, cache_dir: str, index: str, fallback_dir
     os.makedirs(fallback_dir, mode=0o700, exist_ok=True)
     path = os.path.join(fallback_dir, f'{sha256}.plan')
     _store(path, data)
-    return Compiled(path, sha256, hooked, built.files, False, problem, built.ignored)
+    return Compiled(path, sha256, *hooked, built.files, False, problem, built.ignored)
 
 
 def _unusable(folder: str) -> str:

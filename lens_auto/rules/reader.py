@@ -44,6 +44,7 @@ class Reader:
         errors: The faults.
         var_roots: For each name under `vars`: what its value, and the vars in it, start from.
         vocabularies: The file's; a name may differ between them.
+        captures: The names that the pattern of the rule being read captures.
     """
 
     def __init__(self, path: str) -> None:
@@ -51,6 +52,7 @@ class Reader:
         self.errors: list[RuleError] = []
         self.var_roots: dict[str, frozenset[str]] = {}
         self.vocabularies: tuple[str, ...] = ()
+        self.captures: tuple[str, ...] = ()
 
     def fault(self, place: Place | Node, message: str, *hints: str) -> None:
         """Note a fault."""
@@ -160,6 +162,10 @@ class Reader:
         """A target or a list of alternatives."""
         return self._targets(values, key, target.parse)
 
+    def places(self, values: dict[str, Node], key: str) -> tuple[Target, ...]:
+        """A place in the source or a list of alternatives."""
+        return self._targets(values, key, target.parse_place)
+
     def pairs(self, values: dict[str, Node], key: str) -> tuple[Pair, ...]:
         """A start/stop pair or a list of them."""
         return self._targets(values, key, target.parse_pair)
@@ -244,7 +250,7 @@ class Reader:
         try:
             tree = parse(node.value)
         except ExpressionError as error:
-            self._inside(node, error.column, error.message, error.hint)
+            self.inside(node, error.column, error.message, error.hint)
             return None
         for part in expression.walk(tree):
             self._check_root(node, part, roots)
@@ -257,7 +263,7 @@ class Reader:
             known = {*self.var_roots, *roots}
             if name not in self.var_roots:
                 quoted = f'text is written with quotes of its own: "\'{name}\'"'
-                self._inside(
+                self.inside(
                     node,
                     _find(name, node.text),
                     f'`{name}` is not known here',
@@ -267,15 +273,21 @@ class Reader:
                 return
             wrong = sorted(self.var_roots[name] - set(roots))
             via = f' (in the var `{name}`)'
+        elif head == 'match' and head in roots and part[1] not in self.captures:
+            hint = suggestion(part[1], self.captures, 'Captured') if self.captures else 'name one: `for $i in ...:`'
+            at = max(node.text.find(f'match.{part[1]}'), 0)
+            self.inside(node, at, f'`match.{part[1]}`: the pattern captures no `${part[1]}`', hint)
+            return
         elif head in expression.ROOTS and head not in roots:
             name, wrong, via = head, [head], ''
         else:
             return
         for root in wrong:
             hint = f'here: {", ".join(sorted(roots))}, and the names under `vars`'
-            self._inside(node, _find(name, node.text), f'`{root}`{via} has no value here', hint)
+            self.inside(node, _find(name, node.text), f'`{root}`{via} has no value here', hint)
 
-    def _inside(self, node: Scalar, column: int, message: str, *hints: str) -> None:
+    def inside(self, node: Scalar, column: int, message: str, *hints: str) -> None:
+        """Note a fault at a column of a text, counted from 0."""
         if node.text_column is None:
             self.fault(node, f'{message} (character {column + 1} of the text)', *hints)
         else:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from . import matching
 from .expression import Tree, walk
+from .model import SOURCE_KINDS
 from .source_tree import SourceTree
 from .static_names import Found, StaticNames
 from .target import is_script
@@ -103,18 +105,53 @@ class _Resolver:
         self.names = StaticNames(tree)
 
     def rule(self, rule: dict[str, Any], variables: dict[str, Any]) -> Finding:
+        if rule['kind'] in SOURCE_KINDS:
+            found = self.in_source(rule)
+            return Finding(rule, found.target, found.state, found.detail)
         if rule['kind'] == 'timer':
             fit, chosen, detail = self.timer(rule)
         else:
             needed = ('start', 'stop', 'lap') if rule['kind'] == 'interval' else ('targets',)
             fit = [self.place(rule[key]) for key in needed if rule[key]]
-            chosen = next((place for place in fit if place.state != MATCHED), fit[0])
+            callers = [self.place(rule[key]) for key in ('within', 'outside') if rule.get(key)]
+            chosen = next((place for place in (*fit, *callers) if place.state != MATCHED), fit[0])
             detail = chosen.detail
         if chosen.state == MATCHED:
             lacking = self.lacking(rule, variables, [place.found for place in fit if place.found])
             if lacking:
                 return Finding(rule, chosen.target, SIGNATURE, lacking)
+            if rule.get('apply') == 'rewrite':
+                place = self.in_source(rule)
+                detail = place.detail if place.state == MATCHED else f'wrapped, not rewritten: {place.detail}'
         return Finding(rule, chosen.target, chosen.state, detail)
+
+    def in_source(self, rule: dict[str, Any]) -> _Place:
+        """The places that a rule finds in the source of its targets: of the first where they are as expected."""
+        results = [(target, self.matches(rule, target)) for target in rule['targets']]
+        for target, (state, detail) in results:
+            if state == MATCHED:
+                return _Place(_text(target), state, detail)
+        # What is nearest to being right says most.
+        order = (AMBIGUOUS, MISSING, UNCHECKED, NOT_INSTALLED)
+        target, (state, detail) = min(results, key=lambda result: order.index(result[1][0]))
+        return _Place(_text(target), state, detail)
+
+    def matches(self, rule: dict[str, Any], target: tuple[str, str]) -> tuple[str, str]:
+        module, qualname = target
+        if not self.tree.installed(_package(module)):
+            return (
+                (MISSING, 'not found: no such script') if is_script(module) else (NOT_INSTALLED, f'no package {module}')
+            )
+        found = self.tree.module(module)
+        if found is None:
+            return MISSING, f'no module {module}'
+        if found.tree is None:
+            return UNCHECKED, found.opaque
+        places = matching.places(rule, qualname, found)
+        if places.problem:
+            most = rule.get('expect', (1, 1))[1]
+            return AMBIGUOUS if most is not None and len(places.matches) > most else MISSING, places.problem
+        return MATCHED, matching.lines(places)
 
     def timer(self, rule: dict[str, Any]) -> tuple[list[_Place], _Place, str]:
         """The places of a timer that were found, the one that decides, and what to know of the others.
@@ -235,4 +272,4 @@ def _package(module: str) -> str:
 
 
 def _text(target: Sequence[str]) -> str:
-    return f'{target[0]}:{target[1]}'
+    return f'{target[0]}:{target[1]}' if target[1] else target[0]

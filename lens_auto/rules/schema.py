@@ -24,6 +24,8 @@ from .model import (
     NATIVE_KEYS,
     RAY_CALLS,
     VAR_KEYS,
+    VLLM_PLACES,
+    WAYS,
     WHEN_KEYS,
     Key,
     Keys,
@@ -35,7 +37,12 @@ _Schema = dict[str, Any]
 
 _TEXT: _Schema = {'type': 'string', 'minLength': 1}
 _SCALAR: _Schema = {'type': ['string', 'number', 'boolean']}
-_TARGET: _Schema = {'type': 'string', 'pattern': r'^[^:/\s]+:[^:/\s]+$', 'examples': ['my_trainer.loop:train']}
+_TARGET: _Schema = {'type': 'string', 'pattern': r'^[^:\s]+:[^:/\s]+$', 'examples': ['my_trainer.loop:train']}
+_PLACE: _Schema = {
+    'type': 'string',
+    'pattern': r'^[^:\s]+(:[^:/\s]+)?$',
+    'examples': ['train.py', 'my_trainer.loop:train'],
+}
 _PAIR: _Schema = {
     'type': 'string',
     'pattern': r'^[^:/\s]+:[^:/\s]+/[^:/\s]+$',
@@ -128,6 +135,7 @@ _SIMPLE: Mapping[str, _Schema] = {
     'bucket': _BUCKET,
     'count': {'type': 'integer', 'minimum': 1},
     'edge': {'enum': list(EDGES)},
+    'expect': {'anyOf': [{'type': 'integer', 'minimum': 0}, {'type': 'string', 'pattern': r'^\d+(\+|-\d+)?$'}]},
     'expression': _SCALAR,
     'flag': {'type': 'boolean'},
     'globs': _one_or_many(_TEXT),
@@ -139,6 +147,8 @@ _SIMPLE: Mapping[str, _Schema] = {
     'module': _TEXT,
     'name': {'type': 'string', 'pattern': r'^\w+$'},
     'pairs': _one_or_many(_PAIR),
+    'pattern': {**_TEXT, 'examples': ['for $i in range($$$):', 'with timer.time("generation"):', 'ray.get($refs)']},
+    'places': _one_or_many(_PLACE),
     'ray call': {'enum': list(RAY_CALLS)},
     'presets': _map({'anyOf': [{'const': '*'}, {'type': 'array', 'items': _MEMBER}]}),
     'targets': _one_or_many(_TARGET),
@@ -146,6 +156,8 @@ _SIMPLE: Mapping[str, _Schema] = {
     'text': {'type': 'string'},
     'texts': _one_or_many({'type': 'string'}),
     'version': _TEXT,
+    'vllm part': {'enum': list(VLLM_PLACES)},
+    'way': {'enum': list(WAYS)},
 }
 _COMPOSED: Mapping[str, Callable[[], _Schema]] = {
     'groups': lambda: _map({'anyOf': [{'type': 'null'}, _object(GROUP_KEYS)]}),

@@ -55,7 +55,7 @@ def select_all(spec: str, files: Sequence[File]) -> tuple[frozenset[str], ...]:
     Raises:
         UnknownGroup: A token is neither a group nor a preset of any file.
     """
-    known: Sequence[File] = files or (_built_in(),)
+    known: Sequence[File] = files or (built_in(),)
     selected: list[set[str]] = [set() for _ in known]
     for part in spec.split(','):
         token = part.strip()
@@ -82,7 +82,8 @@ def _names(files: Sequence[File], what: str) -> tuple[str, ...]:
     return tuple(sorted({name for file in files for name in file[what]}))
 
 
-def _built_in() -> File:
+def built_in() -> File:
+    """What a plan of no file at all knows."""
     # A plan of no file at all still refuses a misspelt group, as it would with files.
     from .registry import GROUPS, PRESETS
 

@@ -28,12 +28,14 @@ class Module:
         package: The package that its relative imports start from.
         tree: Its syntax tree; None where there is none to look into.
         opaque: Why there is none.
+        source: Its text, where there is a tree.
     """
 
     name: str
     package: str
     tree: ast.Module | None
     opaque: str = ''
+    source: str = ''
 
 
 class SourceTree:
@@ -64,6 +66,12 @@ class SourceTree:
         if name not in self._modules:
             self._modules[name] = self._load(name)
         return self._modules[name]
+
+    def file(self, name: str) -> str | None:
+        """The source file of a module, or None."""
+        spec = self._spec(name)
+        origin = spec.origin if spec is not None and spec.has_location else None
+        return origin if origin is not None and origin.endswith('.py') else None
 
     def defining(self, package: str, names: Sequence[str]) -> Iterator[str]:
         """The modules below a top-level package whose source defines functions or classes of all these names."""
@@ -125,7 +133,7 @@ class SourceTree:
 
     def _parsed(self, name: str, package: str, source: str) -> Module:
         try:
-            return Module(name, package, ast.parse(source))
+            return Module(name, package, ast.parse(source), source=source)
         except (SyntaxError, ValueError, RecursionError):
             version = '.'.join(map(str, sys.version_info[:2]))
             return Module(name, package, None, f'its source does not parse with Python {version}')

@@ -61,6 +61,28 @@ def parse(text: str) -> tuple[str, str]:
     return module, qualname
 
 
+def parse_place(text: str) -> tuple[str, str]:
+    """The module or script of a target of source, and the qualified name in it: '' for code of the module itself.
+
+    The name may go into functions (`train.step`, as `train.<locals>.step`), and its last part may be `*`.
+
+    Raises:
+        TargetError: The text is no such target.
+    """
+    module, colon, qualname = text.partition(':')
+    qualname = qualname.replace('.<locals>.', '.')
+    named = qualname.removesuffix('*').removesuffix('.')
+    if module == '__main__' or (('/' in module or '\\' in module) and not is_script(module)):
+        parse(text)  # says what is wrong with it
+    if not is_script(module) and not is_dotted(module):
+        raise TargetError(f'target `{text}`: `{module}` is not a module name', 'write `module:qualname`')
+    if colon and not (is_dotted(qualname) or qualname == '*' or (qualname.endswith('.*') and is_dotted(named))):
+        shown = qualname or 'nothing'
+        hint = 'write `module:Class.method`, or the module alone for its own code'
+        raise TargetError(f'target `{text}`: {shown} after the colon is not a name', hint)
+    return module.removeprefix('./'), qualname
+
+
 def parse_pair(text: str) -> tuple[str, str, str]:
     """The module and both qualified names of `module:Timer.start/stop`.
 

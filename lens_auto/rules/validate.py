@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from . import document, names
+from . import document, names, places
 from .document import Fields, Items, Node, Scalar
 from .errors import RuleErrors, nearest, suggestion
 from .expression import Tree
@@ -20,6 +20,9 @@ from .model import (
     MEASURE_KEYS,
     METRIC_KEYS,
     RAY_CALLS,
+    SOURCE_KINDS,
+    VLLM_PLACES,
+    WAYS,
     AnnotateRule,
     Body,
     Bucket,
@@ -35,10 +38,11 @@ from .model import (
     RuleFile,
     Spanning,
     TimerRule,
+    VllmRule,
 )
 from .reader import Reader, shown
 
-_ANYWHERE = frozenset({'arg', 'self', 'env'})
+_ANYWHERE = frozenset({'arg', 'self', 'env', 'version'})
 _CALL = _ANYWHERE | {'frame', 'caller'}
 # Where in a rule of each kind the values of an expression can come from.
 _ROOTS = {
@@ -47,10 +51,17 @@ _ROOTS = {
     'interval': _CALL | {'label'},
     'logger': _ANYWHERE | {'key'},
     'metric': _ANYWHERE | {'result', 'elapsed'},
-    'annotate': _ANYWHERE | {'result'},
+    'annotate': _CALL | {'result'},
     'resource': _ANYWHERE | {'result'},
+    'loop': frozenset({'match', 'frame', 'env', 'version'}),
+    'block': frozenset({'match', 'frame', 'env', 'version'}),
+    'call': frozenset({'match', 'frame', 'env', 'version', 'result'}),
     'ray': frozenset[str](),
+    'vllm': frozenset[str](),
 }
+
+# What is known of a call only from outside.
+_OF_CALLS = frozenset({'only_from', 'within', 'outside', 'inside_bucket'})
 
 
 def shown_path(path: str) -> str:
@@ -120,6 +131,8 @@ class _Rules:
             'annotate': self.annotate,
             'resource': self.resource,
             'ray': self.ray,
+            'vllm': self.vllm,
+            **dict.fromkeys(SOURCE_KINDS, self.places),
         }
 
     def read(self, node: Node | None) -> list[Rule]:
@@ -150,7 +163,10 @@ class _Rules:
             return None
         article = 'an' if kind[0] in 'aeiou' else 'a'
         values = reader.fields(node, KINDS[kind], f'{article} {kind} rule')
-        roots = _ROOTS[kind]
+        # In a function's own body there is neither its caller's frame at hand nor yet its result.
+        way = values.get('apply')
+        roots = _ANYWHERE if isinstance(way, Scalar) and way.text == 'rewrite' else _ROOTS[kind]
+        reader.captures = places.captures(reader, values, kind)
         # A name is needed when the span starts, and there is no result yet.
         span = self.span(values, roots - {'result'}, roots)
         body = self.kinds[kind](node, values, span)
@@ -212,8 +228,23 @@ class _Rules:
         return ', '.join(sorted(self.groups))
 
     def function(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
-        inside = names.read_bucket(self.reader, values, 'inside_bucket')
-        return FunctionRule(self.reader.targets(values, 'target'), inside)
+        reader = self.reader
+        inside = names.read_bucket(reader, values, 'inside_bucket')
+        asked = [key for key in ('within', 'outside', 'inside_bucket') if key in values]
+        if len(asked) > 1:
+            hint = 'write a rule for each'
+            reader.fault(values[asked[1]], f'`{asked[0]}` and `{asked[1]}` do not go together in one rule', hint)
+        within, outside = reader.targets(values, 'within'), reader.targets(values, 'outside')
+        apply, force = reader.choice(values, 'apply', WAYS) or 'wrap', reader.flag(values, 'force', False)
+        if force and apply == 'wrap':
+            reader.fault(values['force'], '`force` means nothing without `apply: rewrite`', 'remove it')
+        if apply == 'rewrite':
+            for key in _OF_CALLS & values.keys():
+                reader.fault(values[key], f'`{key}` needs `apply: wrap`', 'remove one of the two')
+        return FunctionRule(reader.targets(values, 'target'), inside, within, outside, apply, force)
+
+    def places(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
+        return places.read(self.reader, values)
 
     def timer(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
         reader = self.reader
@@ -340,6 +371,9 @@ class _Rules:
 
     def ray(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
         return RayRule(self.reader.choice(values, 'on', tuple(RAY_CALLS)) or 'get')
+
+    def vllm(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
+        return VllmRule(self.reader.choice(values, 'on', tuple(VLLM_PLACES)) or 'request')
 
     def parameter(self, values: dict[str, Node], key: str) -> str | None:
         return self.reader.matching(values, key, str.isidentifier, 'write the name of a parameter of the target')

@@ -10,6 +10,7 @@ from lens_auto.wrap.expression import Scope, reader
 from lens_auto.wrap.frame import caller
 from lens_auto.wrap.glob import matches
 from lens_auto.wrap.site import CALLER, Site
+from lens_auto.wrap.trees import reads_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class AnnotateSite(Site):
     """A function whose arguments or result belong to a span around it."""
 
-    __slots__ = ('_readers_of', '_span')
+    __slots__ = ('_frame', '_readers_of', '_span')
 
     def __init__(
         self,
@@ -55,6 +56,8 @@ class AnnotateSite(Site):
         super().__init__(rule, None, figures, recorder, faults, passing, owned_by)
         names, extra = signature.names, signature.extra
         self._readers_of = [(n, reader(tree, names, variables, extra)) for n, tree in rule['attributes'].items()]
+        trees = rule['attributes'].values()
+        self._frame = any(reads_from(tree, root, variables) for tree in trees for root in ('frame', 'caller'))
         self._span: str = rule['span']
 
     def returned(self, args: tuple[Any, ...], result: Any) -> None:
@@ -69,15 +72,19 @@ class AnnotateSite(Site):
         if span is None or span.epoch != self._recorder.epoch or not matches(self._span, span.name):
             self.figures.filtered += 1
             return
-        if self._only_from is not None and not self.allows(caller(_getframe(CALLER), self._passing)):
-            self.figures.filtered += 1
-            return
+        frame = None
+        if self._only_from is not None or self._frame:
+            frame = caller(_getframe(CALLER), self._passing)
+            if self._only_from is not None and not self.allows(frame):
+                self.figures.filtered += 1
+                return
         if self._owned_by is not None and not self._owns(args):
             return
-        scope = Scope(args)
+        scope = Scope(args, frame)
         scope.result = result
         # Replaced, not changed: a fixed set of attributes is shared by all spans of its rule.
         found: dict[str, Any] = dict(span.attributes or {})
         self.read(self._readers_of, scope, found)
+        scope.frame = None
         span.attributes = found
         self.figures.spans += 1

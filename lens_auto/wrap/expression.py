@@ -11,6 +11,7 @@ import os
 import sys
 
 from lens_auto.record.foreign import foreign
+from lens_auto.record.installed import version
 from lens_auto.wrap.frame import local
 
 TYPE_CHECKING = False
@@ -60,7 +61,11 @@ class Scope:
 
 
 def reader(
-    tree: Tree, names: tuple[str, ...], variables: dict[str, dict[str, Any]], extra: str | None = None
+    tree: Tree,
+    names: tuple[str, ...],
+    variables: dict[str, dict[str, Any]],
+    extra: str | None = None,
+    captures: dict[str, tuple[str, Any]] | None = None,
 ) -> Reader:
     """The closure that reads a tree's value from a `Scope`; raises `Unreadable` or what the operands raise.
 
@@ -69,10 +74,11 @@ def reader(
         names: The function's parameters, in the order of `Scope.args`.
         variables: The rule file's `vars`.
         extra: Name of the `**kwargs` parameter, if any: `arg.x` falls back to it.
+        captures: Of a place in source, what the pattern captured: `match.x` (see `rewrite.key`).
     """
 
     def sub(inner: Tree) -> Reader:
-        return reader(inner, names, variables, extra)
+        return reader(inner, names, variables, extra, captures)
 
     op = tree[0]
     if op == 'c':
@@ -82,14 +88,16 @@ def reader(
         return _argument(tree[1], names, extra)
     if op in _ROOTS:
         return _ROOTS[op]
-    if op == 'frame':
-        name = tree[1]
-        return lambda scope: _frame_local(scope, name)
+    if op in ('frame', 'match'):
+        return _local(tree[1]) if op == 'frame' else _capture(tree[1], captures or {})
     if op == 'env':
         name = tree[1]
         return lambda scope: os.environ[name]
     if op == 'caller':
         return _caller_module if tree[1] == 'module' else _caller_function
+    if op == 'version':
+        package = tree[1]
+        return lambda scope: version(package)
     if op == 'var':
         return _variable(variables[tree[1]], sub)
     if op == '.':
@@ -131,6 +139,13 @@ def _argument(name: str, names: tuple[str, ...], extra: str | None) -> Reader:
     return lambda scope: scope.args[rest][name]
 
 
+def _capture(name: str, captures: dict[str, tuple[str, Any]]) -> Reader:
+    if name not in captures:
+        raise Unreadable(f'the pattern captures no {name}')
+    what, value = captures[name]
+    return _local(value) if what == 'name' else lambda scope: value
+
+
 def _variable(variable: dict[str, Any], sub: Callable[[Tree], Reader]) -> Reader:
     value, table, default = sub(variable['value']), variable.get('map'), variable.get('default')
     if table is None and default is None:
@@ -150,10 +165,13 @@ def _variable(variable: dict[str, Any], sub: Callable[[Tree], Reader]) -> Reader
     return read
 
 
-def _frame_local(scope: Scope, name: str) -> Any:
-    if scope.frame is None:
-        raise Unreadable('no caller frame')
-    return local(scope.frame, name)
+def _local(name: str) -> Reader:
+    def read(scope: Scope) -> Any:
+        if scope.frame is None:
+            raise Unreadable('no caller frame')
+        return local(scope.frame, name)
+
+    return read
 
 
 def _caller_module(scope: Scope) -> Any:
@@ -323,12 +341,36 @@ def _total(value: Any) -> int | float:
     return sum(_total(part) if isinstance(part, (list, tuple)) else number(part) for part in plain(value))
 
 
-def _count(value: Any) -> int:
+def _count(value: Any, *among: Any) -> int:
+    if among:
+        wanted = [_simple(each) for each in among]
+        return sum(_simple(part) in wanted for part in plain(value) if part is not None)
     if _is_tensor(value):
         return int(value.numel())
     if type(value).__module__.partition('.')[0] == 'numpy':
         return int(value.size)
     return sum(_count(part) if isinstance(part, (list, tuple)) else 1 for part in plain(value))
+
+
+def _each(value: Any, *names: str) -> list[Any]:
+    """What is found under a path of names in every element; lists on the way are gone through as well."""
+    found = _listed(value)
+    for name in names:
+        found = [
+            inner
+            for part in found
+            for inner in _listed(part[name] if type(part) is dict else getattr(part, name), alone=True)
+        ]
+    return found
+
+
+def _listed(value: Any, alone: bool = False) -> list[Any]:
+    # An iterator of the program's own would be used up.
+    if isinstance(value, (list, tuple)):
+        return list(value)  # pyright: ignore[reportUnknownArgumentType]
+    if not alone:
+        raise Unreadable(type(value).__name__)
+    return [value]
 
 
 def _mean(value: Any) -> float:
@@ -362,6 +404,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     'total': _total,
     'mean': _mean,
     'count': _count,
+    'each': _each,
 }
 
 _ROOTS: dict[str, Reader] = {

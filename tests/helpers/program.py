@@ -83,6 +83,10 @@ def _rule(kind: str, key: str, **fields: Any) -> dict[str, Any]:
         'native': False,
         'own_bucket': False,
         'inside_bucket': None,
+        'within': (),
+        'outside': (),
+        'apply': 'wrap',
+        'force': False,
         'stop_at': 'return',
     }
     if isinstance(fields.get('name'), str):
@@ -98,6 +102,12 @@ def _pair(target: str) -> tuple[str, str]:
 def function(key: str, *targets: str, **fields: Any) -> dict[str, Any]:
     """A `function` rule on `module:qualname` targets; its span is named `key` unless `name` says otherwise."""
     return _rule('function', key, targets=tuple(map(_pair, targets)), **fields)
+
+
+def place(kind: str, key: str, target: str, match: str, **fields: Any) -> dict[str, Any]:
+    """A `loop`, `block` or `call` rule on `module:qualname`, a module or a script."""
+    usual = {'targets': (_pair(target),), 'match': match, 'expect': (1, 1)}
+    return _rule(kind, key, **{**usual, **fields})
 
 
 def label(name: str, /, **fields: Any) -> dict[str, Any]:
@@ -201,12 +211,15 @@ class Program:
         path.write_bytes(data)
         shutil.rmtree(self.spool, ignore_errors=True)
         self.spool.mkdir(0o700)
-        names = modules or ','.join(sorted({t[0] for r in made['rules'] for t in _targets(r)} | {'torch'}))
+        named = sorted({t[0] for r in made['rules'] for t in _targets(r)} | {'torch'})
+        names = modules or ','.join(name for name in named if not name.endswith('.py'))
         return {
             'PYTHONPATH': f'{STAGE_1}:{self.app}',
             'LENS_ENABLED': '1',
             'LENS_HOME': str(HOME),
             'LENS_MODULES': names,
+            'LENS_SCRIPTS': ':'.join(name for name in named if name.endswith('.py')),
+            'LENS_CACHE': str(self.folder / 'cache'),
             'LENS_PLAN_REF': f'{path}#{plan.sha256_hex(data)}',
             'LENS_SPOOL': str(self.spool),
             'LENS_RUN_ID': 'run',

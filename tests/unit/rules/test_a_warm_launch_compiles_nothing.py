@@ -11,7 +11,7 @@ import pytest
 
 from lens_auto.rules import finding, plan, plan_cache
 from lens_auto.rules.errors import RuleErrors
-from lens_auto.rules.plan import RAY_MODULES
+from lens_auto.rules.plan import OTEL_MODULES, RAY_MODULES
 from lens_auto.rules.plan_cache import Compiled
 
 RULES = 'framework: t\nrules:\n- {kind: function, target: m:f, group: step, name: rl.f}\n'
@@ -39,7 +39,7 @@ def test_a_second_launch_takes_the_plan_of_the_first(tmp_path: Path, rules: Path
         second.modules,
         second.files,
     )
-    assert second.modules == tuple(sorted(('m', 'torch', *RAY_MODULES)))
+    assert second.modules == tuple(sorted(('m', 'torch', *OTEL_MODULES, *RAY_MODULES)))
     assert second.files == ((str(rules), 't', None, '--rules'),)
     assert plan.load(second.path, second.sha256)['rules'][0]['targets'] == (('m', 'f'),)
 

@@ -31,8 +31,8 @@ CASES = {
         rule('kind: function', 'target: m:f', 'gruop: step', 'name: rl.f'),
         """\
         my.yaml:5:3  unknown key `gruop` in a function rule
-            did you mean `group`?  Keys here: announce, attributes, bucket, budget, group, \
-inside_bucket, kind, name, native, only_from, root, target
+            did you mean `group`?  Keys here: announce, apply, attributes, bucket, budget, force, group, \
+inside_bucket, kind, name, native, only_from, outside, root, target, within
         """,
     ),
     'a missing key': (
@@ -53,21 +53,87 @@ inside_bucket, kind, name, native, only_from, root, target
         rule('target: m:f'),
         """\
         my.yaml:3:3  a rule needs `kind`
-            available: annotate, function, interval, logger, metric, ray, resource, timer
+            available: annotate, block, call, function, interval, logger, loop, metric, ray, resource, timer, vllm
         """,
     ),
     'a misspelt kind': (
         rule('kind: functon'),
         """\
         my.yaml:3:9  unknown kind `functon`
-            did you mean `function`?  Kinds: annotate, function, interval, logger, metric, ray, resource, timer
+            did you mean `function`?  Kinds: annotate, block, call, function, interval, \
+logger, loop, metric, ray, resource, timer, vllm
         """,
     ),
     'a kind of a later version': (
-        rule('kind: loop', 'match: "for x in y:"'),
+        rule('kind: http', 'match: "for x in y:"'),
         """\
-        my.yaml:3:9  kind `loop` is not available in this version
-            available: annotate, function, interval, logger, metric, ray, resource, timer
+        my.yaml:3:9  kind `http` is not available in this version
+            available: annotate, block, call, function, interval, logger, loop, metric, ray, resource, timer, vllm
+        """,
+    ),
+    'a pattern that is no header': (
+        rule('kind: loop', 'target: train.py', 'match: "for $i range(3):"', 'group: step', 'name: rl.step'),
+        """\
+        my.yaml:5:18  invalid syntax
+            a loop is matched by its header: `for $i in range($$$):`, `while $$$:`
+        """,
+    ),
+    'a capture that the pattern does not have': (
+        rule('kind: loop', 'target: train.py', 'match: "for $i in $$$:"', 'group: step', 'name: "rl.{match.j}"'),
+        """\
+        my.yaml:7:14  `match.j`: the pattern captures no `$j`
+            Captured: i
+        """,
+    ),
+    'a capture where nothing is captured': (
+        rule('kind: call', 'target: m:f', 'match: g($$$)', 'group: step', 'name: rl.g', 'attributes: {x: match.x}'),
+        """\
+        my.yaml:8:19  `match.x`: the pattern captures no `$x`
+            name one: `for $i in ...:`
+        """,
+    ),
+    'a capture in a rule without a pattern': (
+        rule(*FUNCTION, 'attributes: {x: match.x}'),
+        """\
+        my.yaml:7:19  `match` has no value here
+            here: arg, caller, env, frame, result, self, version, and the names under `vars`
+        """,
+    ),
+    'a number of places that is none': (
+        rule('kind: call', 'target: m:f', 'match: g()', 'expect: 3-1', 'group: step', 'name: rl.g'),
+        """\
+        my.yaml:6:11  `expect: 3-1` is met by no place at all
+            write a number, or quoted text: "1-3" for one to three, "1+" for one or more
+        """,
+    ),
+    'a number of places that is a word': (
+        rule('kind: call', 'target: m:f', 'match: g()', 'expect: many', 'group: step', 'name: rl.g'),
+        """\
+        my.yaml:6:11  `expect` must be a number of places, not `many`
+            write a number, or quoted text: "1-3" for one to three, "1+" for one or more
+        """,
+    ),
+    'a place in a pair of scopes': (
+        rule('kind: call', 'target: "m:f, g"', 'match: g()', 'group: step', 'name: rl.g'),
+        """\
+        my.yaml:4:11  target `m:f, g`: f, g after the colon is not a name
+            write `module:Class.method`, or the module alone for its own code
+        """,
+    ),
+    'a force of nothing': (
+        rule(*FUNCTION, 'force: true'),
+        """\
+        my.yaml:7:10  `force` means nothing without `apply: rewrite`
+            remove it
+        """,
+    ),
+    'a body that is asked for its caller': (
+        rule(*FUNCTION, 'apply: rewrite', 'only_from: a.*', 'attributes: {n: result}'),
+        """\
+        my.yaml:8:14  `only_from` needs `apply: wrap`
+            remove one of the two
+        my.yaml:9:19  `result` has no value here
+            here: arg, env, self, version, and the names under `vars`
         """,
     ),
     'a script without a function': (
@@ -187,7 +253,7 @@ reward, rollout, setup, step, wait
         """\
         my.yaml:7:36  this is not a complete expression
             allowed: attributes and items, + - * / // %, comparison, and or not, \
-len(), min(), max(), int(), float(), str(), round(), total(), mean(), count()
+len(), min(), max(), int(), float(), str(), round(), total(), mean(), count(), each()
         """,
     ),
     'a call that is not allowed': (
@@ -195,7 +261,7 @@ len(), min(), max(), int(), float(), str(), round(), total(), mean(), count()
         """\
         my.yaml:8:15  `open()` cannot be called in an expression
             allowed: attributes and items, + - * / // %, comparison, and or not, \
-len(), min(), max(), int(), float(), str(), round(), total(), mean(), count()
+len(), min(), max(), int(), float(), str(), round(), total(), mean(), count(), each()
         """,
     ),
     'an attribute of the interpreter': (
@@ -217,14 +283,14 @@ len(), min(), max(), int(), float(), str(), round(), total(), mean(), count()
         """\
         my.yaml:8:11  this is not a complete expression (character 12 of the text)
             allowed: attributes and items, + - * / // %, comparison, and or not, \
-len(), min(), max(), int(), float(), str(), round(), total(), mean(), count()
+len(), min(), max(), int(), float(), str(), round(), total(), mean(), count(), each()
         """,
     ),
     'text without quotes of its own': (
         rule(*FUNCTION, 'attributes: {rl.backend: vllm}'),
         """\
         my.yaml:7:28  `vllm` is not known here
-            Known: arg, caller, env, frame, result, self
+            Known: arg, caller, env, frame, result, self, version
             text is written with quotes of its own: "'vllm'"
         """,
     ),
@@ -232,7 +298,7 @@ len(), min(), max(), int(), float(), str(), round(), total(), mean(), count()
         rule('kind: function', 'target: m:f', 'group: step', 'name: "rl.{result.kind}"'),
         """\
         my.yaml:6:14  `result` has no value here
-            here: arg, caller, env, frame, self, and the names under `vars`
+            here: arg, caller, env, frame, self, version, and the names under `vars`
         """,
     ),
     'a secret': (
@@ -275,7 +341,7 @@ len(), min(), max(), int(), float(), str(), round(), total(), mean(), count()
         'vars: {v: len(result)}\n' + rule('kind: function', 'target: m:f', 'group: step', 'name: "rl.{v}"'),
         """\
         my.yaml:7:14  `result` (in the var `v`) has no value here
-            here: arg, caller, env, frame, self, and the names under `vars`
+            here: arg, caller, env, frame, self, version, and the names under `vars`
         """,
     ),
     'presets that contain one another': (

@@ -60,7 +60,7 @@ def test_a_plan_that_cannot_be_used_says_why(tmp_path: Path) -> None:
     cases = {
         'changed': (data, '0' * 64),
         'not_a_plan': (b'framework: t\n', None),
-        'format': (data.replace(b'lens-plan\n\x02', b'lens-plan\n\x01'), None),
+        'format': (data.replace(b'lens-plan\n\x03', b'lens-plan\n\x02'), None),
     }
     for reason, (stored, sha256) in cases.items():
         file = tmp_path / reason

@@ -6,8 +6,8 @@ from textwrap import dedent
 from typing import Any
 
 from lens_auto.rules.compile import compile_files
-from lens_auto.rules.merging import modules
-from lens_auto.rules.plan import RAY_MODULES
+from lens_auto.rules.merging import modules, scripts
+from lens_auto.rules.plan import OTEL_MODULES, RAY_MODULES
 from lens_auto.rules.validate import read_file
 
 
@@ -41,6 +41,10 @@ def test_a_function_rule_with_its_defaults(tmp_path: Path) -> None:
         'only_from': None,
         'targets': (('a.b', 'f'), ('a', 'C.f')),
         'inside_bucket': None,
+        'within': (),
+        'outside': (),
+        'apply': 'wrap',
+        'force': False,
     }
 
 
@@ -96,6 +100,56 @@ def test_a_timer_without_labels_takes_all_of_them(tmp_path: Path) -> None:
     rule = one(tmp_path, '- {kind: timer, with: t:time, group: step, name: "rl.{label}"}')
     assert list(rule['labels']) == ['*']
     assert rule['labels']['*']['group'] == 'step'
+
+
+def test_a_rule_on_places_in_the_source(tmp_path: Path) -> None:
+    rule = one(
+        tmp_path,
+        """
+        - kind: loop
+          target: [./examples/train.py, "trainer:Trainer.fit.<locals>.inner", "trainer:Trainer.*"]
+          match: "for $i in range($$$):"
+          expect: 1+
+          group: step
+          name: "rl.{match.i}"
+          attributes: {rl.iteration: match.i + 1, rl.n: frame.n}
+        """,
+    )
+    assert rule['targets'] == (
+        ('examples/train.py', ''),
+        ('trainer', 'Trainer.fit.inner'),
+        ('trainer', 'Trainer.*'),
+    )
+    assert (rule['match'], rule['expect'], rule['force']) == ('for $i in range($$$):', (1, None), False)
+    assert rule['name'] == ('fmt', (('c', 'rl.'), ('match', 'i')))
+    assert rule['attributes'] == {'rl.iteration': ('+', ('match', 'i'), ('c', 1)), 'rl.n': ('frame', 'n')}
+    # All that a function rule has: a span is the same whichever way it was found.
+    assert function_keys(tmp_path) <= rule.keys() | {'apply'}
+
+
+def function_keys(tmp_path: Path) -> set[str]:
+    return set(one(tmp_path, '- {kind: function, target: m:f, group: step, name: x}'))
+
+
+def test_how_many_places_there_have_to_be(tmp_path: Path) -> None:
+    text = '- {kind: call, target: m:f, match: g(), group: step, name: x, expect: %s}'
+    for given, meant in (('2', (2, 2)), ('"0-1"', (0, 1)), ('3-5', (3, 5)), ('"0+"', (0, None)), ('1+', (1, None))):
+        assert one(tmp_path, text % given)['expect'] == meant
+    assert one(tmp_path, text.replace(', expect: %s', ''))['expect'] == (1, 1)
+
+
+def test_scripts_are_named_apart_from_modules(tmp_path: Path) -> None:
+    plan = compiled(
+        tmp_path,
+        """
+        framework: t
+        rules:
+        - {kind: function, target: "train.py:main", group: step, name: a}
+        - {kind: loop, target: [train.py, sub/train.py, loop], match: "while $$$:", group: step, name: a}
+        """,
+    )
+    assert scripts(plan) == ('sub/train.py', 'train.py')
+    assert 'loop' in modules(plan) and not any(name.endswith('.py') for name in modules(plan))
 
 
 def test_an_interval_rule(tmp_path: Path) -> None:
@@ -224,7 +278,7 @@ def test_modules_are_those_of_all_targets_and_torch(tmp_path: Path) -> None:
         - {kind: interval, lap: i:T.lap, group: step, name: a}
         """,
     )
-    assert modules(plan) == tuple(sorted(('i', 'p', 't', 'torch', 'z', 'z.new', *RAY_MODULES)))
+    assert modules(plan) == tuple(sorted(('i', 'p', 't', 'torch', 'z', 'z.new', *OTEL_MODULES, *RAY_MODULES)))
 
 
 def test_merge_keys_and_yaml_words_are_read_as_written(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from lens_auto.rules import cli, finding, resolver
-from lens_auto.rules.plan import RAY_MODULES
+from lens_auto.rules.plan import OTEL_MODULES, RAY_MODULES
 from lens_auto.rules.plan_build import build
 
 FILES = {
@@ -232,7 +232,7 @@ def test_show_plan_shows_everything_for_people_and_for_programs(
         '    targets    t:C.__init__',
         '                 rl.model = self.name',
         '    settings   self.telemetry',
-        f'modules: {", ".join(RAY_MODULES)}, t, torch',
+        f'modules: {", ".join((*OTEL_MODULES, *RAY_MODULES))}, t, torch',
     ]
     assert cli.main(['show-plan', '--json', 'r.yaml']) == 0
-    assert __import__('json').loads(capsys.readouterr().out)['modules'] == [*RAY_MODULES, 't', 'torch']
+    assert __import__('json').loads(capsys.readouterr().out)['modules'] == [*OTEL_MODULES, *RAY_MODULES, 't', 'torch']

@@ -51,3 +51,19 @@ def test_only_from_is_where_the_call_comes_from(tmp_path: Path) -> None:
     rule = {**annotate('*', status=('arg', 'status')), 'only_from': ('other',)}
     rules = [function('g', 'm:get', name='get'), function('w', 'm:wrap', name='wrap'), rule]
     assert program.traced(rules).journal.tree('status') == "get\nwrap status='ok'"
+
+
+def test_a_decorator_that_passes_calls_on_is_not_where_a_call_comes_from(tmp_path: Path) -> None:
+    tools = (
+        'import functools\n'
+        'def logged(f):\n'
+        '    @functools.wraps(f)\n'
+        '    def wrapper(*args, **kwargs):\n'
+        '        return f(*args, **kwargs)\n'
+        '    return wrapper\n'
+    )
+    module = MODULE + 'import tools\nlog = tools.logged(log)\n'
+    program = Program(tmp_path, {'tools.py': tools, 'm.py': module, 'main.py': 'import m\nm.get()\n'})
+    rule = {**annotate('*', failed=('frame', 'fail'), of=('caller', 'function')), 'only_from': ('m',)}
+    traced = program.traced([function('g', 'm:get', name='get'), rule])
+    assert traced.journal.tree('failed', 'of') == "get failed=False of='get'"

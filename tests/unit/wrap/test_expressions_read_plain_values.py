@@ -2,6 +2,7 @@
 """What expressions of a rule can read, and what they refuse to."""
 
 import enum
+from importlib import metadata
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from lens_auto.rules.expression import ExpressionError, parse
 from lens_auto.wrap.expression import Scope, Unreadable, number, reader, scalar, text
 
 DEVICE = torch.empty((), device='meta')
+REASONS: Any = [(9, ['stop', 'abort', 'length']), (1, ['stop'])]
 REFUSED = (Unreadable, AttributeError, KeyError, IndexError, TypeError)
 
 
@@ -86,6 +88,8 @@ ARGS = SimpleNamespace(
     jaxes=[OnADevice(), OnADevice()],
     bare=Bare(),
     bares=[Bare(), Bare()],
+    requests=[SimpleNamespace(outputs=[{'reason': r, 'level': n} for r in reasons]) for n, reasons in REASONS],
+    stream=iter([1, 2]),
 )
 
 READS: dict[str, Any] = {
@@ -137,6 +141,13 @@ READS: dict[str, Any] = {
     'arg.x.jax.shape[1]': 3,
     'env.LENS_TEST_RANK': '5',
     'self.n': 3,
+    'len(each(arg.x.requests, "outputs"))': 4,
+    'count(each(arg.x.requests, "outputs", "reason"), "stop", "length")': 3,
+    'len(each(arg.x.requests, "outputs")) - count(each(arg.x.requests, "outputs", "reason"), "stop", "length")': 1,
+    'count(each(arg.x.requests, "outputs", "level"), 9)': 3,
+    'total(each(arg.x.requests, "outputs", "level"))': 28,
+    'version.pytest': pytest.__version__,
+    'version.pytest_timeout': metadata.version('pytest-timeout'),
 }
 
 REFUSES = [
@@ -150,7 +161,8 @@ REFUSES = [
         'arg.x.none',
     ),
     *('arg.x.mode', 'arg.x.huge', 'arg.x.cpus', 'arg.x.np1', 'str(arg.x.words)', 'str(arg.x.conf)', 'str(arg.x.cpus)'),
-    *('total(arg.x.words)', 'arg.x.t + 1', 'len(arg.x.n)', 'env.LENS_TEST_ABSENT'),
+    *('total(arg.x.words)', 'arg.x.t + 1', 'len(arg.x.n)', 'env.LENS_TEST_ABSENT', 'version.no_such_package'),
+    *('len(each(arg.x.stream, "n"))', 'len(each(arg.x.requests, "missing"))'),
 ]
 ON_A_DEVICE = [
     f.format(name)
@@ -213,6 +225,9 @@ def test_never_waits_for_a_device(expression: str) -> None:
         'arg.x.f()',
         'lambda: 1',
         '[i for i in arg.x]',
+        'each(arg.x, "__class__")',
+        'each(arg.x, arg.y)',
+        'each(arg.x, "a.b")',
     ],
 )
 def test_there_is_no_way_to_write_a_dunder_or_a_call(expression: str) -> None:
