@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from importlib import metadata
 
 import pytest
 
@@ -170,6 +171,12 @@ def test_with_the_algorithm_and_its_config_on_the_resource(trained: tuple[str, R
         'dl.pipeline_parallel.size': 1,
         'nv.dl.campaign.stage': 'RL',
         'nv.dl.provider.name': 'nemo-rl',
+        'nv.dl.run.uuid': run.facts['run_id'],
+        'nv.dl.topology.size.tp': 2,
+        'nv.dl.topology.size.pp': 1,
+        'nv.dl.topology.size.dp': 4,
+        'nv.dl.software.torch': metadata.version('torch'),
+        'nv.dl.training.config.optimizer': 'torch.optim.AdamW',
         'nv.dl.training.config.global_batch_size': 4,
         'nv.dl.training.target.train_iters': 1,
     }

@@ -133,7 +133,7 @@ rl.sc.job
     rl.sc.rollout_attempt! rl.rollout.attempt=1
     rl.sc.rollout_attempt rl.rollout.attempt=2
       rl.gym.run_rollouts rl.gym.batch_size=2
-    rl.data_plane.put rl.bucket=overhead
+    rl.data_plane.put
   ~ rl.sc.step rl.iteration=1 rl.weight_version=0
     rl.idle.buffer_starvation rl.bucket=idle
     rl.data_plane.claim_meta! rl.bucket=overhead

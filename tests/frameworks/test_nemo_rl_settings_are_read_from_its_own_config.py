@@ -137,3 +137,27 @@ def test_the_program_prints_the_same_with_all_of_it(nemo_rl: Place) -> None:
     plain, traced = nemo_rl.plain(*everything), nemo_rl.lens('--no-summary', *everything)
     assert (plain.code, plain.stdout, plain.stderr) == (traced.code, traced.stdout, traced.theirs)
     assert nemo_rl.run.only('rl.ppo.job')
+
+
+@pytest.mark.parametrize(
+    ('config', 'sizes'),
+    [
+        ('cluster: {gpus_per_node: 8, num_nodes: 2}', (2, 1, 8)),
+        ('cluster: {gpus_per_node: 7, num_nodes: 1}', (2, 1, None)),
+        ('cluster: {gpus_per_node: 8}\npolicy: {generation: {colocated: {enabled: false}}}', (2, 1, None)),
+        (
+            'cluster: {gpus_per_node: 8}\npolicy: {dtensor_cfg: {enabled: false}, megatron_cfg: {enabled: true,'
+            ' tensor_model_parallel_size: 2, pipeline_model_parallel_size: 2, context_parallel_size: 2,'
+            ' activation_checkpointing: true, recompute_granularity: full, optimizer: {optimizer: adam}}}',
+            (2, 2, 1),
+        ),
+    ],
+    ids=['two nodes', 'not divisible', 'generation elsewhere', 'megatron'],
+)
+def test_how_the_model_is_spread(nemo_rl: Place, config: str, sizes: tuple[int, int, int | None]) -> None:
+    nemo_rl.write({'own.yaml': f'defaults: configs/all.yaml\n{config}\ntelemetry: {{span_groups: step}}\n'})
+    resource = nemo_rl.record(*PROGRAM).only('rl.grpo.step').resource
+    assert tuple(resource.get(f'nv.dl.topology.size.{name}') for name in ('tp', 'pp', 'dp')) == sizes
+    megatron = sizes[1] == 2
+    told = tuple(resource.get(f'nv.dl.training.config.{name}') for name in ('optimizer', 'recompute_granularity'))
+    assert told == (('adam', 'full') if megatron else ('torch.optim.AdamW', None))

@@ -38,10 +38,10 @@ def test_the_driver_as_a_tree(traced: Traced) -> None:
     driver = [span for span in traced.spans if span.resource['lens.role'] == 'driver']
     told = [span for span in driver if not span.name.startswith('ray.')]
     assert (
-        '\n'.join(tree(told, ('rl.bucket', 'rl.iteration', 'rl.epoch', 'rl.step'))) + '\n'
+        '\n'.join(tree(told, ('rl.bucket', 'rl.iteration', 'rl.epoch', 'rl.step', 'rl.ray.cluster_source'))) + '\n'
         == """\
 rl.startup
-  rl.setup.ray_init
+  rl.setup.ray_init rl.ray.cluster_source=started_local
   rl.setup.tokenizer
   rl.setup.data
   rl.setup.workers

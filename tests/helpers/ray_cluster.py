@@ -14,8 +14,9 @@ from tests.helpers.ray_program import RayPlace
 class Cluster:
     """`ray start --head` in the foreground, out of a place's Ray folder; use it in a `with`."""
 
-    def __init__(self, place: RayPlace) -> None:
+    def __init__(self, place: RayPlace, resources: str = '') -> None:
         self._place = place
+        self._resources = resources
         self.address = f'127.0.0.1:{_free()}'
 
     def __enter__(self) -> Cluster:
@@ -26,6 +27,8 @@ class Cluster:
             'include-dashboard': 'false',
             'temp-dir': str(self._place.ray_folder / 'head'),
         }
+        if self._resources:
+            arguments['resources'] = self._resources
         # A minimal Ray has no Ray Client, and older ones refuse its port then.
         if not subprocess.run([self._place.python, '-c', 'import grpc'], capture_output=True).returncode:
             arguments['ray-client-server-port'] = str(_free())

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 import ray
+
+logger = logging.getLogger(__name__)
 
 
 class RayVirtualCluster:
@@ -22,5 +25,28 @@ def init_ray(log_dir: str | None = None) -> None:
     env_vars = dict(os.environ)
     env_vars.pop('RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES', None)
     runtime_env = {'env_vars': env_vars}
-    # NeMo-RL looks for a cluster that is there before; a test must not find another's.
-    ray.init(address='local', log_to_driver=True, include_dashboard=False, runtime_env=runtime_env, num_cpus=4)
+    cvd_tag = 'nrl_tag_' + '_'.join(sorted(os.environ.get('CUDA_VISIBLE_DEVICES', 'ALL').split(',')))
+    try:
+        # NeMo-RL takes whichever cluster it finds; a test must not find another's.
+        address = os.environ.get('NEMO_RL_LIKE_CLUSTER')
+        if address is None:
+            raise ConnectionError
+        ray.init(address=address, log_to_driver=True, runtime_env=runtime_env)
+        cluster_res = ray.cluster_resources()
+        if not any(name.startswith('nrl_tag_') for name in cluster_res) or cvd_tag in cluster_res:
+            logger.info(f'connected to {cluster_res}')
+            return
+        ray.shutdown()
+    except ConnectionError:
+        ray.shutdown()
+    local_runtime_env = dict(runtime_env)
+    local_runtime_env.pop('working_dir', None)
+    ray.init(
+        address='local',
+        log_to_driver=True,
+        include_dashboard=False,
+        runtime_env=local_runtime_env,
+        num_cpus=4,
+        resources={cvd_tag: 1},
+    )
+    logger.info(f'started {ray.cluster_resources()}')
