@@ -3,5 +3,5 @@
 
 Called by `launch` (identity and folder before the program starts, the collector thread beside it, the summary after)
 and by `lens-instrument --replay`. Imports `record` (reader, format) and `settings`; OpenTelemetry only in `otlp*.py`,
-in the sender's thread. `run`, `folder`, `spool` and `mounts` run before the program starts and import next to nothing.
+in the sender's threads. `run`, `folder`, `spool` and `mounts` run before the program starts and import next to nothing.
 """

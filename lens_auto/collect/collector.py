@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lens_auto.collect.folder import RunFolder
     from lens_auto.collect.look import Look
     from lens_auto.collect.otlp import Sender
+    from lens_auto.collect.receiver import Receiver
     from lens_auto.collect.run import Run
     from lens_auto.record.reader import Identity
 
@@ -120,6 +121,7 @@ class Collector:
         environ: Mapping[str, str] | None = None,
         launcher: Identity | None = None,
         live: bool = True,
+        receiver: Receiver | None = None,
     ) -> None:
         """Prepare; nothing is read or written before `start`.
 
@@ -135,6 +137,7 @@ class Collector:
             environ: The launcher's environment as it was at the start.
             launcher: Whose part of the run this is; this process by default.
             live: The processes may still run. A replay passes False: nobody saw them die.
+            receiver: Where frameworks send spans of their own, or None.
         """
         environ = os.environ if environ is None else environ
         facts = facts or {}
@@ -153,6 +156,9 @@ class Collector:
         sending = values.get('exporter') == 'otlp' and live
         self.store = Store(folder.path, f'{self.who[0]}-{self.who[1]}', sending)
         self.reading = Reading(spool, self.intake, self.store, live, delta, self.fault)
+        self._receiver = receiver
+        if receiver is not None:
+            self.reading.receive(receiver)
         self.rollcall = Rollcall(spool, process.hostname(), self.intake.ledger)
         self.sender = _sender(folder.path, self.store.stem, environ) if sending else None
         self.totals = Totals(
@@ -193,6 +199,8 @@ class Collector:
         # Held until the end: a replay sees that somebody is at work.
         self._lock = self._guard('lock', lambda: own(self.spool)) or -1
         self._started = self._done.acquire(False)
+        if self._receiver is not None:
+            self._guard_once('receiver', self._receiver.start)
         # Nobody has to wait for it: if the disk hangs, the launcher still ends.
         _thread.start_new_thread(self._collect, ())
         if self.sender is not None:
@@ -264,6 +272,8 @@ class Collector:
         self.reading.ending = True
         while self.reading.members and monotonic() < reading and self._guard('step', self._step):
             pass
+        if self._receiver is not None:
+            self._receiver.close()
         self._guard_once('roll-call', self.rollcall.finish)
         closing.close(self, deadline)
 

@@ -28,6 +28,9 @@ MOST_ATTRIBUTES = 128
 # Flags of a span and a link: "is remote is known" set, "is remote" clear; the SDK's exporters write the same.
 _FLAGS = 256
 _INTERNAL = 1
+_KIND = 'span.kind'  # the attribute by which a program's own OpenTelemetry spans say that they are not internal
+_SEVERITIES = ('TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL')
+_KINDS = {'server': 2, 'client': 3, 'producer': 4, 'consumer': 5}
 _INT64 = 1 << 63
 _SCOPE_JSON = '{"name":"%s","version":"%s"}' % (SCOPE, __version__)
 
@@ -155,7 +158,7 @@ def span(
     text += '"flags":%d,"name":%s,"kind":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d"' % (
         _FLAGS,
         _known[name[:LONGEST_TEXT]],
-        _INTERNAL,
+        _KINDS.get(items.get(_KIND, ''), _INTERNAL) if items else _INTERNAL,
         start,
         end,
     )
@@ -197,12 +200,14 @@ def log(at: int, severity: int, body: str, items: Mapping[str, Any] | None, trac
         trace_id: Trace it was written in, b'' for none.
         span_id: Span it was written in, b'' for none.
     """
-    text = '{"timeUnixNano":"%d","observedTimeUnixNano":"%d","severityNumber":%d,"body":%s' % (
+    text = '{"timeUnixNano":"%d","observedTimeUnixNano":"%d","severityNumber":%d,"severityText":"%s"' % (
         at,
         at,
         severity,
-        value(body, 4096),
+        _SEVERITIES[min(max(severity - 1, 0) // 4, 5)],
     )
+    if body:
+        text += ',"body":%s' % value(body, 4096)
     listed = attributes(items)
     if listed:
         text += ',"attributes":[' + listed + ']'

@@ -22,6 +22,7 @@ from lens_auto.record.format import (
     STATUS_ERROR,
     TASK,
 )
+from lens_auto.settings import redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -274,7 +275,9 @@ class Intake:
     def _log(self, member: Member, record: Record) -> None:
         _, at, severity, body, items, trace_id, span_id = record
         member.last = max(member.last, at)
-        text = encoding.log(at + member.shift, severity, str(body), items, trace_id, span_id)
+        text = encoding.log(
+            at + member.shift, severity, redact.text(str(body)) if body else '', items, trace_id, span_id
+        )
         member.waiting_logs.setdefault(member.resource, []).append(text)
         member.logs += 1
         self.waiting += len(text)

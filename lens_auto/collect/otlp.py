@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,12 @@ _POLL = 2.0
 _LAST_TRY = 0.5
 # After this many refusals in a row the next chunk gets its turn: one that a backend will never take must not block it.
 _PATIENCE = 5
+# How a backend answers that does not know the signal at all.
+_NO_SUCH_THING = ('code: 404', 'code: 405', 'code: 501', 'UNIMPLEMENTED')
+_ELSEWHERE = (
+    '; if it takes traces alone: OTEL_EXPORTER_OTLP_{}_ENDPOINT names another place for {}, '
+    '--set {}_enabled=false leaves them out'
+)
 
 
 def is_about_sending(note: str) -> bool:
@@ -32,15 +38,16 @@ def is_about_sending(note: str) -> bool:
     Args:
         note: A line of run.json's notes.
     """
-    return note.startswith(('sending to ', 'nothing was sent: '))
+    return note.startswith(
+        ('sending to ', 'sending traces ', 'sending metrics ', 'sending logs ', 'nothing was sent: ')
+    )
 
 
 class Sender:
-    """Sends one launcher's chunks, in a thread of its own.
+    """Sends one launcher's chunks, each signal in a thread of its own: many backends take traces and nothing else.
 
     Attributes:
         missing: Why there is no SDK to send with, or ''.
-        sent: spans and points the backend acknowledged.
     """
 
     def __init__(self, folder: str, stem: str, environ: Mapping[str, str]) -> None:
@@ -51,29 +58,21 @@ class Sender:
             stem: Whose chunks.
             environ: The launcher's environment.
         """
-        self._folder = folder
-        self._stem = stem
         self._environ = environ
-        self._work = threading.Event()
-        self._stop = threading.Event()
-        self._idle = threading.Event()
-        self._deciding = threading.Lock()  # whether a chunk is deleted or left
-        self._thread: threading.Thread | None = None
+        self._making = threading.Lock()
         self._exporters: Exporters | None = None
-        self._failed = 0
-        self._refused: list[str] = []
-        self._wait_until = 0.0
+        self._lanes = [_Lane(kind, folder, stem, self._made) for kind in store.ITEMS]
         self.missing = ''
-        self.sent: dict[str, int] = {}
 
     def start(self) -> None:
         """Begin to send."""
-        self._thread = threading.Thread(target=self._guarded, name='lens-otlp', daemon=True)
-        self._thread.start()
+        for lane in self._lanes:
+            lane.start()
 
     def wake(self) -> None:
         """There is a new chunk."""
-        self._work.set()
+        for lane in self._lanes:
+            lane.wake()
 
     def drain(self, deadline: float) -> None:
         """Wait until everything is sent, or the time is up; nothing is deleted after that.
@@ -81,18 +80,10 @@ class Sender:
         Args:
             deadline: By `monotonic`.
         """
-        if self._thread is None or self.missing:
-            return
-        if self._failed:
-            # Very likely it is still not there: one attempt at once, however long the back-off was, and not much time.
-            deadline = min(deadline, monotonic() + _LAST_TRY)
-        self._wait_until = 0.0
-        self._idle.clear()
-        self._work.set()
-        self._idle.wait(max(0.0, deadline - monotonic()))
-        with self._deciding:
-            self._stop.set()
-        self._work.set()
+        for lane in self._lanes:
+            lane.hurry()
+        for lane in self._lanes:
+            lane.end(deadline)
 
     def give_up(self) -> None:
         """Stop what is under way, after `drain`."""
@@ -103,75 +94,156 @@ class Sender:
         """What the user should know, in a line each."""
         if self.missing:
             return [f'nothing was sent: {self.missing}']
-        if self._exporters is None or not store.chunks(self._folder, self._stem):
-            return []
-        said = self._exporters.said()
-        how = 'failed' if self._failed else 'was not done in time'
-        return [f'sending to {self._exporters.endpoint} {how}{": " + said if said else ""}']
+        broken = [f'sending {lane.kind} ended: {lane.fault}' for lane in self._lanes if lane.fault]
+        left = [lane for lane in self._lanes if not lane.fault and lane.pending()]
+        if self._exporters is None or not left:
+            return broken
+        return broken + failures(self._exporters, {lane.kind: lane.failed for lane in left})
+
+    def _made(self) -> Exporters | None:
+        with self._making:
+            if self._exporters is None and not self.missing:
+                try:
+                    # The SDK takes 0.1-0.3 s to import and is needed nowhere else.
+                    from lens_auto.collect.otlp_sdk import Exporters
+
+                    self._exporters = Exporters(self._environ)
+                except Exception as error:
+                    self.missing = reason(error)
+            return self._exporters
+
+
+class _Lane:
+    """One signal's chunks, sent one after the other.
+
+    Attributes:
+        kind: TRACES, METRICS or LOGS of `store`.
+        failed: Whether the last attempt did.
+        fault: What went wrong in here, or ''.
+    """
+
+    def __init__(self, kind: str, folder: str, stem: str, made: Callable[[], Exporters | None]) -> None:
+        self.kind = kind
+        self.failed = False
+        self.fault = ''
+        self._folder = folder
+        self._stem = stem
+        self._made = made
+        self._work = threading.Event()
+        self._draining = threading.Event()
+        self._stop = threading.Event()
+        self._idle = threading.Event()  # once it drains: nobody need wait for it
+        self._deciding = threading.Lock()  # whether a chunk is deleted or left
+        self._started = False
+        self._failures = 0
+        self._refused: list[str] = []
+        self._wait_until = 0.0
+
+    def start(self) -> None:
+        self._started = True
+        threading.Thread(target=self._guarded, name=f'lens-otlp-{self.kind}', daemon=True).start()
+
+    def wake(self) -> None:
+        self._work.set()
+
+    def hurry(self) -> None:
+        """What waits is tried at once, however long the back-off was."""
+        self._draining.set()
+        self._wait_until = 0.0
+        self._work.set()
+
+    def end(self, deadline: float) -> None:
+        """Wait until nothing is left or the time is up, and stop."""
+        if self.failed:
+            # Very likely it is still not there: one attempt, and not much time.
+            deadline = min(deadline, monotonic() + _LAST_TRY)
+        if self._started:
+            self._idle.wait(max(0.0, deadline - monotonic()))
+        with self._deciding:
+            self._stop.set()
+        self._work.set()
+
+    def pending(self) -> list[str]:
+        """The chunks that are not sent, oldest first."""
+        return [path for path in store.chunks(self._folder, self._stem) if store.kind_of(path) == self.kind]
 
     def _guarded(self) -> None:
         try:
-            self._send()
+            exporters = self._made()
+            if exporters is not None:
+                self._send(exporters)
         except Exception as error:  # the boundary; chunks stay where they are
-            self.missing = f'{type(error).__name__} in the sender'
+            self.fault = f'{type(error).__name__} in the sender'
+        finally:
             self._idle.set()
 
-    def _send(self) -> None:
-        try:
-            # The SDK takes 0.1-0.3 s to import and is needed nowhere else.
-            from lens_auto.collect.otlp_sdk import Exporters
-
-            self._exporters = Exporters(self._environ)
-        except Exception as error:
-            self.missing = reason(error)
-            self._idle.set()
-            return
+    def _send(self, exporters: Exporters) -> None:
         while not self._stop.is_set():
-            pending = self._pending()
+            draining = self._draining.is_set()  # asked before the look: whatever was to be sent then is seen by it
+            pending = self._next()
             if pending and monotonic() >= self._wait_until:
-                self._try(pending[0])
-                if self._failed:
+                self._try(exporters, pending[0])
+                if self.failed and self._draining.is_set():
                     self._idle.set()  # whoever waits for the end need not wait for a backend that is not there
                 continue
-            if not pending:
+            if not pending and draining:
                 self._idle.set()
             self._work.wait(_POLL if not pending else max(0.05, min(_POLL, self._wait_until - monotonic())))
             self._work.clear()
 
-    def _pending(self) -> list[str]:
-        pending = store.chunks(self._folder, self._stem)
-        if self._failed or not self._refused:
+    def _next(self) -> list[str]:
+        pending = self.pending()
+        if self.failed or not self._refused:
             return [path for path in pending if path not in self._refused] or pending
         return pending
 
-    def _try(self, path: str) -> None:
-        exporters = self._exporters
-        assert exporters is not None
-        kind = store.kind_of(path)
+    def _try(self, exporters: Exporters, path: str) -> None:
         try:
             with open(path, encoding='utf-8') as lines:
-                done = all(exporters.send(kind, line) for line in lines)
+                done = all(exporters.send(self.kind, line) for line in lines)
         except FileNotFoundError:
             return
         except Exception as error:
-            exporters.note(reason(error))
+            exporters.note(self.kind, reason(error))
             done = False
         with self._deciding:
             if self._stop.is_set():
                 return  # the time is up and the chunk belongs to `leave`
             if done:
                 os.unlink(path)
+        self.failed = not done
         if done:
-            name = 'spans' if kind == store.TRACES else 'points'
-            self.sent[name] = self.sent.get(name, 0) + store.items_of(path)
-            self._failed = 0
+            self._failures = 0
             self._refused.clear()
             return
-        self._failed += 1
-        if self._failed % _PATIENCE == 0:
+        self._failures += 1
+        if self._failures % _PATIENCE == 0:
             self._refused.append(path)
-        wait = min(_LONGEST_RETRY, _FIRST_RETRY * 2 ** min(self._failed - 1, 6))
+        wait = min(_LONGEST_RETRY, _FIRST_RETRY * 2 ** min(self._failures - 1, 6))
         self._wait_until = monotonic() + wait
+
+
+def failures(exporters: Exporters, left: Mapping[str, bool]) -> list[str]:
+    """What is said of the signals that were not sent, in a line each; in one where all of them go to one place.
+
+    Args:
+        exporters: They know where to, and what went wrong.
+        left: By signal, whether sending failed; it was not done in time otherwise.
+    """
+    places = {exporters.endpoint(kind) for kind in left}
+    lines: list[str] = []
+    for kind, failed in left.items():
+        whole = len(left) > 1 and len(places) == 1
+        said = exporters.said(kind)
+        lines.append(
+            f'sending {"" if whole else kind + " "}to {exporters.endpoint(kind)} '
+            f'{"failed" if failed else "was not done in time"}{": " + said if said else ""}'
+        )
+        if whole:
+            break
+        if failed and kind != store.TRACES and any(answer in said for answer in _NO_SUCH_THING):
+            lines[-1] += _ELSEWHERE.format(kind.upper(), kind, kind)
+    return lines
 
 
 def reason(error: BaseException) -> str:

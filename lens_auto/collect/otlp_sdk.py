@@ -11,8 +11,8 @@ import json
 import logging
 import os
 import warnings
-from collections import deque
 from collections.abc import Mapping, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, cast
 
 from opentelemetry.sdk.metrics import Exemplar
@@ -38,6 +38,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from lens_auto.collect import store
 from lens_auto.collect.figures import shortened
+from lens_auto.collect.otlp_logs import logs
 from lens_auto.settings import redact
 
 if TYPE_CHECKING:
@@ -49,11 +50,7 @@ _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 
 class Exporters:
-    """The SDK's exporters of both signals, made when the first line of one comes.
-
-    Attributes:
-        endpoint: Where they send to, for messages.
-    """
+    """The SDK's exporters, that of a signal made when its first line comes. Each signal may have its own thread."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """Read the environment.
@@ -64,6 +61,7 @@ class Exporters:
         self._environ = environ
         self._traces: SpanExporter | None = None
         self._metrics: MetricExporter | None = None
+        self._logs: Any = None  # a class in other places of the SDK from version to version
         self._words = _Words()
         for name in ('opentelemetry', 'urllib3', 'requests', 'grpc'):
             logger = logging.getLogger(name)
@@ -72,33 +70,52 @@ class Exporters:
         # This process is the launcher: what is imported into it must not write on the user's terminal.
         os.environ.setdefault('GRPC_VERBOSITY', 'NONE')
         warnings.simplefilter('ignore')
-        self.endpoint = redact.text(
-            environ.get('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
-            or environ.get('OTEL_EXPORTER_OTLP_ENDPOINT')
-            or f'localhost:{4317 if self._protocol("TRACES") == "grpc" else 4318}'
+
+    def endpoint(self, kind: str) -> str:
+        """Where a signal goes and how, for messages: the usual mistake is one protocol at the other one's port.
+
+        Args:
+            kind: TRACES, METRICS or LOGS of `store`.
+        """
+        signal = kind.upper()
+        protocol = self._asked_protocol(signal)[1]
+        place = (
+            self._environ.get(f'OTEL_EXPORTER_OTLP_{signal}_ENDPOINT')
+            or self._environ.get('OTEL_EXPORTER_OTLP_ENDPOINT')
+            or f'localhost:{4317 if protocol == "grpc" else 4318}'
         )
+        return f'{redact.text(place)} ({protocol})'
 
     def _protocol(self, signal: str) -> str:
+        name, said = self._asked_protocol(signal)
+        if said not in ('grpc', 'http/protobuf'):
+            raise ValueError(f'{name}={said}: lens-auto sends grpc or http/protobuf')
+        return said
+
+    def _asked_protocol(self, signal: str) -> tuple[str, str]:
         for name in (f'OTEL_EXPORTER_OTLP_{signal}_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'):
             said = self._environ.get(name, '').strip().lower()
             if said:
-                if said not in ('grpc', 'http/protobuf'):
-                    raise ValueError(f'{name}={said}: lens-auto sends grpc or http/protobuf')
-                return said
-        return 'grpc'
+                return name, said
+        return '', 'grpc'
 
     def send(self, kind: str, line: str) -> bool:
         """Send one line; True once the backend has acknowledged it.
 
         Args:
-            kind: TRACES or METRICS of `store`.
+            kind: TRACES, METRICS or LOGS of `store`.
             line: A line of the run folder's files.
         """
+        self._words.listen(kind)
         plain = json.loads(line)
         if kind == store.TRACES:
             if self._traces is None:
                 self._traces = self._make_traces()
             return self._traces.export(spans(plain)) is SpanExportResult.SUCCESS
+        if kind == store.LOGS:
+            if self._logs is None:
+                self._logs = self._make_logs()
+            return self._logs.export(logs(plain)).name == 'SUCCESS'
         if self._metrics is None:
             self._metrics = self._make_metrics()
         # The SDK leaves the type of `**kwargs` open.
@@ -123,41 +140,68 @@ class Exporters:
 
         return OTLPMetricExporter()
 
+    def _make_logs(self) -> Any:
+        if self._protocol('LOGS') == 'grpc':
+            from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as GrpcExporter
+
+            return GrpcExporter()
+        from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+
+        return OTLPLogExporter()
+
     def shutdown(self) -> None:
         """Give up what is under way; called from another thread than `send`."""
-        exporters: list[Any] = [self._traces, self._metrics]
+        exporters: list[Any] = [self._traces, self._metrics, self._logs]
         for exporter in exporters:
             if exporter is not None:
                 try:
                     exporter.shutdown()
-                except Exception as error:
-                    self.note(str(error))
+                except Exception:
+                    continue  # it is being given up
 
-    def note(self, text: str) -> None:
+    def note(self, kind: str, text: str) -> None:
         """Remember a failure for `said`.
 
         Args:
+            kind: TRACES, METRICS or LOGS of `store`.
             text: What went wrong.
         """
-        self._words.lines.append(text)
+        self._words.last[kind] = text
 
-    def said(self) -> str:
-        """The last thing the exporters complained about, in one line, without secrets."""
-        return shortened(redact.text(' '.join(self._words.lines[-1].split())), 200) if self._words.lines else ''
+    def said(self, kind: str) -> str:
+        """The last thing an exporter complained about, in one line, without secrets.
+
+        Args:
+            kind: TRACES, METRICS or LOGS of `store`.
+        """
+        last = self._words.last.get(kind) or self._words.last.get('', '')
+        return shortened(redact.text(' '.join(last.split())), 200)
 
 
 class _Words(logging.Handler):
-    """Keeps what the SDK logs, away from the user's terminal."""
+    """Keeps the last line the SDK logged on each signal, away from the user's terminal.
+
+    The SDK's loggers do not tell the signals apart; an exporter logs in the thread that it was called in.
+
+    Attributes:
+        last: By signal, '' for what was said in other threads.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.lines: deque[str] = deque(maxlen=20)
+        self.last: dict[str, str] = {}
+        self._signals: dict[int, str] = {}
+
+    def listen(self, kind: str) -> None:
+        """What this thread logs from now on is about this signal."""
+        self._signals[get_ident()] = kind
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self.lines.append(record.getMessage())
+            text = record.getMessage()
         except Exception:
-            self.lines.append(str(record.msg))
+            text = str(record.msg)
+        self.last[self._signals.get(get_ident(), '')] = text
 
 
 def spans(plain: Json) -> list[ReadableSpan]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from lens_auto.collect.intake import Intake
     from lens_auto.collect.member import Member
+    from lens_auto.collect.native import Senders
+    from lens_auto.collect.receiver import Receiver
     from lens_auto.collect.store import Store
     from lens_auto.record.reader import Identity, Record
 
@@ -65,11 +67,23 @@ class Reading:
         self._fault = fault
         self._behind = False  # some journal holds more than the last round has read
         self._table = 0  # how much of processes.tsv was read
+        self._receiver: Receiver | None = None
+        self._senders: Senders | None = None
 
     @property
     def full(self) -> bool:
         """So much waits to be written that nothing more should be read."""
         return self._intake.waiting + self._out.waiting > _MOST_WAITING
+
+    def receive(self, receiver: Receiver) -> None:
+        """Take also what frameworks send by themselves.
+
+        Args:
+            receiver: Where that comes in.
+        """
+        from lens_auto.collect.native import Senders
+
+        self._receiver, self._senders = receiver, Senders(self.spool, self._intake, self._delta)
 
     def alive(self) -> list[Member]:
         """Processes that are still at work, as far as their journals can be read."""
@@ -86,7 +100,7 @@ class Reading:
     def round(self) -> bool:
         """Read what has come, bury who has died; True when there may be more at once."""
         self._discover()
-        busy = self._read()
+        busy = self._read() | self._take_received()
         # The caller of a task may be in a journal that is being read: only where none is behind, it was waited for.
         freed = [] if self._behind else self._intake.tasks.overdue(self.ending and not busy)
         for member, record in freed:
@@ -152,6 +166,16 @@ class Reading:
                 self._behind = True
         return busy
 
+    def _take_received(self) -> bool:
+        """Take what came in from outside the journals, after them: by then they say whose process that is."""
+        if self._receiver is None or self._senders is None or self.full:
+            return False
+        came = self._receiver.taken()
+        for span in came:
+            member, record = self._senders.record(span, self.members)
+            self._take(member, [record])
+        return bool(came)
+
     def _take(self, member: Member, records: list[Record]) -> None:
         self.news = True
         for record in records:
@@ -206,7 +230,7 @@ class Reading:
 
     def hand_over(self) -> None:
         """Give all that waits to the store."""
-        for member in self.members.values():
+        for member in (*self.members.values(), *(self._senders.others.values() if self._senders is not None else ())):
             self._intake.hand_over(member, self._out)
         self._intake.waiting = 0
 

@@ -87,7 +87,7 @@ def rules(totals: Totals, nothing: bool) -> list[str]:
         elif row.on and not blind:
             if _file(row) in used:
                 if nothing or _file(row) not in matched:
-                    found.add(f'matched nothing (no process imported {some(_modules([row]))})', row)
+                    found.add(f'matched nothing (no process {_took_up([row])})', row)
             elif nothing or _file(row) in totals.named:
                 found.strangers.setdefault(_file(row), []).append(row)
     return found.lines(20 if nothing else MOST)
@@ -125,12 +125,12 @@ class _Found:
             lines.append(f'{plural(len(self.uncalled), "rule")} matched, but what they hook was never called:')
             lines += [f'  {name}' for name in self.uncalled[:MOST]]
         lines += self.vain[:most]
-        lines += [f'{what}: {some(names)}' for what, names in list(self.together.items())[:most]]
+        lines += [f'{what}: {some([*dict.fromkeys(names)])}' for what, names in list(self.together.items())[:most]]
         if len(self.together) > most:
             lines.append(f'{len(self.together) - most} more reasons in run.json')
         for file, rows in list(self.strangers.items())[:most]:
             name = f'{os.path.basename(file)} ({plural(len(rows), "rule")})'
-            lines.append(f'{name}: no process imported {some(_modules(rows))}')
+            lines.append(f'{name}: no process {_took_up(rows)}')
         return lines
 
 
@@ -231,6 +231,15 @@ def some(names: list[str]) -> str:
         names: All of them.
     """
     return ', '.join(names[:MOST]) + (f' and {len(names) - MOST} more' if len(names) > MOST else '')
+
+
+def _took_up(rows: list[RuleRow]) -> str:
+    """What no process did with what rules hook: a module is imported, a script run."""
+    names = _modules(rows)
+    scripts = [name for name in names if name.endswith('.py')]
+    modules = [name for name in names if name not in scripts]
+    done = [f'{verb} {some(those)}' for verb, those in (('imported', modules), ('ran', scripts)) if those]
+    return ' or '.join(done)
 
 
 def _modules(rows: list[RuleRow]) -> list[str]:

@@ -27,6 +27,7 @@ _ENDPOINTS = (
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
 )
 
 
@@ -58,13 +59,14 @@ def replay(folder: str, environ: Mapping[str, str]) -> int:
     sent = True
     # Not while a collector writes: if it is killed, what it wrote last is cut off and written again.
     if not going_on and _has_destination(parts, environ):
-        sent, said = _send(folder, environ)
-        notes.append(said)
+        left, said = _send(folder, environ)
+        sent = not left
+        notes += said
         for part in parts:
             # What an earlier attempt met is over, whatever this one met.
             part.notes = [note for note in part.notes if not otlp.is_about_sending(note)]
+            part.unsent = {name: count for name, count in part.unsent.items() if name in left}
             if sent:
-                part.unsent = {}
                 part.complete = part.complete or not _spools(folder)
             runfile.write(folder, part)
     whole = merge(runfile.load(folder) or parts)
@@ -173,22 +175,23 @@ def _empty_outbox(folder: str) -> None:
     store.remove_outbox(folder)
 
 
-def _send(folder: str, environ: Mapping[str, str]) -> tuple[bool, str]:
+def _send(folder: str, environ: Mapping[str, str]) -> tuple[set[str], list[str]]:
     """Send every line that was not sent, and note after each that it was: a second replay sends none of them.
 
-    The answer is whether nothing is left, and a word on it for the user.
+    The answer is what is left (spans, points), and a word on it for the user.
     """
     try:
         from lens_auto.collect.otlp_sdk import Exporters
 
         exporters = Exporters(environ)
     except Exception as error:
-        return False, f'nothing was sent: {otlp.reason(error)}'
+        return {*store.ITEMS.values()}, [f'nothing was sent: {otlp.reason(error)}']
     done = _read_sent(folder)
-    new = 0
-    for name in sorted(os.listdir(folder)):
+    sent: dict[str, int] = {}
+    failed: dict[str, bool] = {}
+    for name in sorted(os.listdir(folder), reverse=True):  # traces first: they are what every backend takes
         kind = name.partition('-')[0]
-        if kind not in (store.TRACES, store.METRICS) or not name.endswith('.jsonl'):
+        if kind not in store.ITEMS or kind in failed or not name.endswith('.jsonl'):
             continue
         with open(os.path.join(folder, name), 'rb') as file:
             file.seek(done.get(name, 0))
@@ -196,14 +199,16 @@ def _send(folder: str, environ: Mapping[str, str]) -> tuple[bool, str]:
                 if not line.endswith(b'\n'):
                     break  # still being written
                 if not _try(exporters, kind, line.decode()):
-                    said = exporters.said()
-                    return False, f'sending to {exporters.endpoint} failed{": " + said if said else ""}'
-                new += 1
+                    failed[kind] = True
+                    break
+                sent[kind] = sent.get(kind, 0) + 1
                 done[name] = done.get(name, 0) + len(line)
                 _write_sent(folder, done)
-    if not new:
-        return True, 'sending: there was nothing left to send'
-    return True, f'sending: all of it is at {exporters.endpoint} now'
+    if failed:
+        return {store.ITEMS[kind] for kind in failed}, otlp.failures(exporters, failed)
+    if not sent:
+        return set(), ['sending: there was nothing left to send']
+    return set(), [f'sending: all of it is at {" and ".join(sorted({exporters.endpoint(kind) for kind in sent}))} now']
 
 
 def _try(exporters: Any, kind: str, line: str) -> bool:
@@ -211,7 +216,7 @@ def _try(exporters: Any, kind: str, line: str) -> bool:
     try:
         return exporters.send(kind, line)
     except Exception as error:
-        exporters.note(otlp.reason(error))
+        exporters.note(kind, otlp.reason(error))
         return False
 
 

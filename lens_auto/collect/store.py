@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 TRACES, METRICS, LOGS = 'traces', 'metrics', 'logs'
+ITEMS = {TRACES: 'spans', METRICS: 'points', LOGS: 'logs'}  # what is sent, by what it is counted in
 OUTBOX = 'outbox'
 _ENVELOPE = {TRACES: '{"resourceSpans":[%s]}\n', METRICS: '{"resourceMetrics":[%s]}\n', LOGS: '{"resourceLogs":[%s]}\n'}
 _LINE = 512 * 1024  # characters of one line, roughly: what one request to a backend holds
 SHARE = 0.90  # of the disk, as for the journals: what is left is the program's, for its checkpoints most likely
 LIMIT = 8 << 30  # bytes of one run folder: a run that records more is not what its user meant to keep
 FULL = f'the run folder holds {LIMIT >> 30} GiB, the most it may'
-_MOST_CHUNKS = 2000  # a backend that is down for hours: what comes later goes into the folder's files at once
+_MOST_CHUNKS = 2000  # of one signal, its backend down for hours: what comes later goes into the folder's files at once
 
 
 class NoRoom(OSError):
@@ -35,7 +36,7 @@ class Store:
 
     Attributes:
         stem: `<host>-<pid>`: tells the files of several launchers apart.
-        sending: Whether traces and metrics go to the outbox.
+        sending: Whether all goes to the outbox.
         waiting: Characters that are in memory only.
         left: Chunks whose lines are in the folder's files; to be deleted after the next checkpoint.
         dropped: Spans, points and logs that came when the folder had reached `LIMIT`.
@@ -47,7 +48,7 @@ class Store:
         Args:
             folder: The run folder.
             stem: Part of the files' names.
-            sending: Put traces and metrics into the outbox for the sender.
+            sending: Put all into the outbox for the sender.
         """
         self.folder = folder
         self.stem = stem
@@ -97,7 +98,7 @@ class Store:
                 if not kept:
                     continue
             data = ''.join(_lines(kind, entries)).encode()
-            if self.sending and kind != LOGS and self._room():
+            if self.sending and self._room(kind):
                 self._write_chunk(kind, data)
             else:
                 self.append(f'{kind}-{self.stem}.jsonl', data)
@@ -107,7 +108,7 @@ class Store:
         self._vital.clear()
 
     def leave(self) -> dict[str, int]:
-        """Copy the chunks nobody acknowledged into the folder's files; the answer is how many spans and points it was.
+        """Copy the chunks nobody acknowledged into the folder's files; the answer is how many spans, points, logs.
 
         A chunk for which there is no room stays where it is: a replay finds it there too.
         """
@@ -121,8 +122,7 @@ class Store:
                 self.left.append(path)
             except OSError:
                 pass
-            name = 'spans' if kind == TRACES else 'points'
-            unsent[name] = unsent.get(name, 0) + items_of(path)
+            unsent[ITEMS[kind]] = unsent.get(ITEMS[kind], 0) + items_of(path)
         return unsent
 
     def check_room(self, size: int) -> None:
@@ -142,9 +142,11 @@ class Store:
         """Bytes of the run folder, other launchers' files included."""
         return _bytes(self.folder) + _bytes(os.path.join(self.folder, OUTBOX))
 
-    def _room(self) -> bool:
+    def _room(self, kind: str) -> bool:
+        # Of each signal: a backend that takes traces and no metrics goes on getting traces.
         try:
-            return len(os.listdir(os.path.join(self.folder, OUTBOX))) < _MOST_CHUNKS
+            names = os.listdir(os.path.join(self.folder, OUTBOX))
+            return sum(kind_of(name) == kind for name in names) < _MOST_CHUNKS
         except FileNotFoundError:
             return True
 
@@ -257,7 +259,7 @@ def remove_outbox(folder: str) -> None:
 
 
 def kind_of(path: str) -> str:
-    """TRACES or METRICS, from a chunk's name.
+    """TRACES, METRICS or LOGS, from a chunk's name.
 
     Args:
         path: The chunk.
@@ -266,7 +268,7 @@ def kind_of(path: str) -> str:
 
 
 def items_of(path: str) -> int:
-    """Spans or points in a chunk, from its name.
+    """Spans, points or logs in a chunk, from its name.
 
     Args:
         path: The chunk.

@@ -364,7 +364,9 @@ class Tasks:
             first.task, first.who, first.attempt = number, who, attempt
             first.trace, first.parent, first.link, first.ended = trace, parent, link, ended
         for span_id, held in plain[2]:
-            self._held[span_id] = [(members[who], record) for who, record in held]
-            self._count += len(held)
-            for who, _ in held:
-                self._waiting[who] = self._waiting.get(who, 0) + 1
+            # Whoever sent spans without a journal of its own is not known any more.
+            known = [(members[who], record) for who, record in held if who in members]
+            self._held[span_id] = known
+            self._count += len(known)
+            for member, _ in known:
+                self._waiting[member.who] = self._waiting.get(member.who, 0) + 1

@@ -12,13 +12,16 @@ from types import TracebackType
 from typing import Any
 
 import grpc
+from opentelemetry.proto.collector.logs.v1 import logs_service_pb2, logs_service_pb2_grpc
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
+from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, ResourceMetrics
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 
 _REFUSALS = {'4xx': (400, grpc.StatusCode.INVALID_ARGUMENT), '5xx': (503, grpc.StatusCode.UNAVAILABLE)}
 _PATHS = {
+    '/v1/logs': (logs_service_pb2.ExportLogsServiceRequest, logs_service_pb2.ExportLogsServiceResponse),
     '/v1/traces': (trace_service_pb2.ExportTraceServiceRequest, trace_service_pb2.ExportTraceServiceResponse),
     '/v1/metrics': (metrics_service_pb2.ExportMetricsServiceRequest, metrics_service_pb2.ExportMetricsServiceResponse),
 }
@@ -28,13 +31,14 @@ class Receiver:
     """A backend; use it in a `with`.
 
     Attributes:
-        behaviour: 'ok', 'slow' (answers after `delay` seconds), '4xx' or '5xx'; may be changed at any time. For a
-            backend that is down, take its endpoint and leave the `with`.
+        behaviour: 'ok', 'slow' (answers after `delay` seconds), '4xx', '5xx' or 'traces only' (as Phoenix is); may
+            be changed at any time. For a backend that is down, take its endpoint and leave the `with`.
         delay: Seconds a slow answer takes.
         requests: How many came, refused ones included.
         headers: Those of the last request, names in lower case.
         traces: What was taken, ResourceSpans.
         metrics: What was taken, ResourceMetrics.
+        logs: What was taken, ResourceLogs.
     """
 
     def __init__(self, behaviour: str = 'ok', delay: float = 30.0) -> None:
@@ -44,11 +48,13 @@ class Receiver:
         self.headers: dict[str, str] = {}
         self.traces: list[ResourceSpans] = []
         self.metrics: list[ResourceMetrics] = []
+        self.logs: list[ResourceLogs] = []
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._grpc = grpc.server(futures.ThreadPoolExecutor(4))
         trace_service_pb2_grpc.add_TraceServiceServicer_to_server(_Traces(self), self._grpc)
         metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(_Metrics(self), self._grpc)
+        logs_service_pb2_grpc.add_LogsServiceServicer_to_server(_Logs(self), self._grpc)
         self.grpc_endpoint = f'http://127.0.0.1:{self._grpc.add_insecure_port("127.0.0.1:0")}'
         self._http = _server(self)
         self.http_endpoint = f'http://127.0.0.1:{self._http.server_address[1]}'
@@ -93,10 +99,13 @@ class Receiver:
         if self.behaviour == 'slow':
             self._over.wait(self.delay)
         refusal = _REFUSALS.get(self.behaviour)
+        if self.behaviour == 'traces only' and not hasattr(request, 'resource_spans'):
+            refusal = (405, grpc.StatusCode.UNIMPLEMENTED)
         if refusal is None and not self._over.is_set():
             with self._lock:
                 self.traces.extend(getattr(request, 'resource_spans', ()))
                 self.metrics.extend(getattr(request, 'resource_metrics', ()))
+                self.logs.extend(getattr(request, 'resource_logs', ()))
         return refusal
 
 
@@ -120,6 +129,17 @@ class _Metrics(metrics_service_pb2_grpc.MetricsServiceServicer):
         if refusal:
             context.abort(refusal[1], 'as the test asked')
         return metrics_service_pb2.ExportMetricsServiceResponse()
+
+
+class _Logs(logs_service_pb2_grpc.LogsServiceServicer):
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+
+    def Export(self, request: Any, context: Any) -> Any:
+        refusal = self._receiver.take(request, dict(context.invocation_metadata()))
+        if refusal:
+            context.abort(refusal[1], 'as the test asked')
+        return logs_service_pb2.ExportLogsServiceResponse()
 
 
 def _server(receiver: Receiver) -> ThreadingHTTPServer:

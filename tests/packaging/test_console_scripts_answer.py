@@ -26,3 +26,17 @@ def test_lens_rules_fails_with_a_code_when_it_does_not_know_the_command(installe
 
     assert done.returncode == 2
     assert 'polish' in done.stderr
+
+
+def test_lens_codemod_says_what_it_needs(installed, tmp_path: Path) -> None:
+    done = installed.run('lens-codemod', 'list', '.', cwd=tmp_path)
+
+    said = 'lens-codemod: libcst is not installed: pip install "lens-auto[codemod]"\n'
+    assert (done.returncode, done.stdout, done.stderr) == (2, '', said)
+
+
+def test_lens_report_says_what_it_needs(installed, tmp_path: Path) -> None:
+    done = installed.run('lens-report', cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, '')
+    assert "lens-report: numpy is not installed here\n    pip install 'lens-auto[report]'" in done.stderr

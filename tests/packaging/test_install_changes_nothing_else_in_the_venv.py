@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 OURS = re.compile(
-    r"""bin/lens-(instrument|rules)$
+    r"""bin/lens-(codemod|instrument|report|rules)$
       | lib/python[\d.]+/site-packages/(
             lens_auto(-[\d.]+\.dist-info)?/
           | __editable__[\w.]*lens_auto     # the finder of an editable install and the line that loads it

@@ -21,6 +21,7 @@ def test_wheel_holds_exactly_the_package_and_its_data(source: Path, wheel: Path)
         *rules,
         *plans,
         'lens_auto/py.typed',
+        *(f'lens_auto/report/page.{kind}' for kind in ('html', 'css', 'js')),
         'lens_auto/_data/sitecustomize/sitecustomize.py',
     }
 

@@ -119,6 +119,31 @@ def test_a_replay_that_succeeds_says_so_and_forgets_what_failed_before(place: Pl
     assert not any('failed' in note for note in place.run.facts['notes'])
 
 
+@pytest.mark.parametrize('protocol', PROTOCOLS)
+def test_a_backend_without_metrics_gets_the_traces_and_another_one_the_metrics_later(place: Place, protocol: str):
+    with backend('down', protocol) as (_, env):
+        place.lens(*TRAIN, env={**env, 'OTEL_EXPORTER_OTLP_TIMEOUT': '1'})
+    run = place.run
+    with Receiver('traces only') as traces, Receiver() as metrics:
+        env = traces.environment(protocol)
+        first = place.lens('--replay', str(run.path), env=env)
+
+        assert first.code == 1
+        assert sent(traces) == kept(run)
+        assert run.facts['unsent'] == {'points': len(run.points)}
+        assert f'not sent: {len(run.points)} points;' in first.stderr
+        assert 'sending metrics to ' in first.stderr and 'sending traces' not in first.stderr
+
+        there = metrics.environment(protocol)['OTEL_EXPORTER_OTLP_ENDPOINT']
+        there += '' if protocol == 'grpc' else '/v1/metrics'
+        second = place.lens('--replay', str(run.path), env={**env, 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT': there})
+
+        assert second.code == 0, second.stderr
+        assert len(traces.spans()) == SPANS, 'each once'
+        assert {metric.name for metric in metrics.metric_list()} == {'reward', 'tokens'} and metrics.spans() == []
+        assert (run.facts['complete'], run.facts['unsent']) == (True, {})
+
+
 def test_a_run_meant_for_the_default_endpoint_is_replayed_to_it(place: Place):
     place.lens('--exporter', 'otlp', *TRAIN, env={'OTEL_EXPORTER_OTLP_TIMEOUT': '1'})
     tried = place.lens('--replay', str(place.run.path), env={'OTEL_EXPORTER_OTLP_TIMEOUT': '1'})

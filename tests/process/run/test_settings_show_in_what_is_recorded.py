@@ -245,22 +245,3 @@ def test_resource_attributes_of_the_user_are_on_everything(place: Place):
         assert (item.resource['team'], item.resource['cluster']) == ('rl', 'a,b')
         assert item.resource['nemo.run.id'] == '4711'
         assert item.resource['nemo.user.id'] == 'ann'
-
-
-@pytest.mark.parametrize('number', ['1', 'true', 'YES', 'on'])
-def test_logs_are_refused_by_name(place: Place, number: str):
-    for arguments, env in ((('--set', f'logs_enabled={number}'), {}), ((), {'LENS_LOGS_ENABLED': number})):
-        done = place.lens(*arguments, *TRAIN, env=env)
-
-        assert done.code == 2
-        assert 'logs are not available in this version' in done.stderr
-        assert 'LOGS_ENABLED' in done.stderr.upper()
-        assert done.stdout == ''
-
-
-def test_a_run_that_asks_for_logs_itself_is_told_and_runs(place: Place):
-    done = place.lens('--no-summary', *TRAIN, '3', 'telemetry.logs_enabled=true')
-
-    assert done.code == 0
-    assert 'logs_enabled' in done.stderr
-    assert place.run.names() == EVERYTHING

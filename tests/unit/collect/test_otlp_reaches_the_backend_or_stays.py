@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lens_auto.collect import otlp
+from lens_auto.collect import otlp, store
 from lens_auto.collect.replay import replay
 from tests.helpers.otlp_receiver import Receiver
 from tests.unit.collect.journals import MS, Lab, spans
@@ -113,6 +113,74 @@ def test_what_a_backend_does_not_take_stays_and_a_replay_sends_it_once(
     assert 'not sent' not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize('protocol', PROTOCOLS)
+def test_a_backend_that_takes_no_metrics_gets_every_span_and_the_user_one_line(
+    lab: Lab, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Receiver('traces only') as backend:
+        environ = backend.environment(protocol)
+        totals, _ = collect(lab, environ, monkeypatch)
+    assert [span.name for span in backend.spans()].count('rl.step') == 3
+    assert totals.unsent == {'points': 5}
+    [note] = totals.notes
+    assert note.startswith(f'sending metrics to {environ["OTEL_EXPORTER_OTLP_ENDPOINT"]} ({protocol}) failed: ')
+    assert 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT' in note and 'metrics_enabled=false' in note
+    assert otlp.is_about_sending(note)
+
+
+class Places:
+    """Exporters that only talk."""
+
+    def __init__(self, traces: str, metrics: str) -> None:
+        self._places = {store.TRACES: traces, store.METRICS: metrics}
+
+    def endpoint(self, kind: str) -> str:
+        return self._places[kind]
+
+    def said(self, kind: str) -> str:
+        return 'code: 404' if kind == store.METRICS else ''
+
+
+@pytest.mark.parametrize(
+    ('places', 'left', 'told'),
+    [
+        (('one', 'one'), {'traces': True, 'metrics': True}, ['sending to one failed']),
+        (('one', 'one'), {'traces': False}, ['sending traces to one was not done in time']),
+        (
+            ('one', 'two'),
+            {'traces': False, 'metrics': True},
+            [
+                'sending traces to one was not done in time',
+                'sending metrics to two failed: code: 404; if it takes traces alone: '
+                'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT names another place for metrics, '
+                '--set metrics_enabled=false leaves them out',
+            ],
+        ),
+    ],
+)
+def test_what_was_not_sent_is_told_once_for_each_place(
+    places: tuple[str, str], left: dict[str, bool], told: list[str]
+) -> None:
+    notes = otlp.failures(Places(*places), left)  # pyright: ignore[reportArgumentType]
+    assert notes == told
+    assert all(map(otlp.is_about_sending, notes))
+
+
+def test_metrics_that_nobody_takes_leave_the_traces_their_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, '_MOST_CHUNKS', 3)
+    written = store.Store(str(tmp_path), 'node-1', sending=True)
+    for _ in range(5):
+        written.put(store.METRICS, '{}', 1)
+        written.flush()
+        written.commit()
+    written.put(store.TRACES, '{}', 1)
+    written.flush()
+    written.commit()
+    kinds = [store.kind_of(path) for path in store.chunks(str(tmp_path))]
+    assert kinds == [store.METRICS] * 3 + [store.TRACES]
+    assert len((tmp_path / 'metrics-node-1.jsonl').read_text().splitlines()) == 2
+
+
 def test_without_the_sdk_everything_stays_and_the_user_is_told_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'lens_auto.collect.otlp_sdk', None)
     totals, _ = collect(lab, {'OTEL_EXPORTER_OTLP_ENDPOINT': 'http://127.0.0.1:1'}, monkeypatch, 2.0)
@@ -127,8 +195,6 @@ def test_one_batch_that_is_always_refused_does_not_hold_up_the_others(
     sent: list[str] = []
 
     class Picky:
-        endpoint = 'nowhere'
-
         def __init__(self, environ: object) -> None:
             pass
 
@@ -138,13 +204,16 @@ def test_one_batch_that_is_always_refused_does_not_hold_up_the_others(
             sent.append(line)
             return True
 
-        def note(self, text: str) -> None:
+        def endpoint(self, kind: str) -> str:
+            return 'nowhere'
+
+        def note(self, kind: str, text: str) -> None:
             pass
 
         def shutdown(self) -> None:
             pass
 
-        def said(self) -> str:
+        def said(self, kind: str) -> str:
             return ''
 
     monkeypatch.setattr('lens_auto.collect.otlp_sdk.Exporters', Picky)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Children in the run folder: each with its own identity, in the tree under the span that started it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.run import Place
+
+RULES = """
+framework: mine
+rules:
+- {kind: function, target: 'work:outer', group: job, name: outer}
+- {kind: function, target: 'work:step', group: job, name: '{arg.what}'}
+"""
+WORK = """
+def outer(f): return f()
+def step(what): return what
+"""
+MAIN = """
+import multiprocessing, os, subprocess, sys
+import work
+def child(what): work.step(what)
+def main():
+    subprocess.run([sys.executable, 'child.py', 'a program'], check=True)
+    for method in ('fork', 'spawn', 'forkserver'):
+        p = multiprocessing.get_context(method).Process(target=child, args=(method,)); p.start(); p.join()
+    subprocess.run([sys.executable, '-I', '-c', 'pass'], check=True)
+if __name__ == '__main__':
+    work.outer(main)
+"""
+CHILD = 'import sys, work\nwork.step(sys.argv[1])\n'
+
+
+def test_each_child_has_its_own_identity_and_its_place(place: Place) -> None:
+    place.write({'work.py': WORK, 'main.py': MAIN, 'child.py': CHILD, 'lens.yaml': RULES})
+    run = place.record('python', 'main.py')
+    assert run.tree() == 'lens.run\n  outer\n    a program\n    fork\n    spawn\n    forkserver'
+    spans = [span for span in run.spans if span.name != 'lens.run']
+    assert len({span.resource['service.instance.id'] for span in spans}) == 5
+    assert len({span.resource['process.pid'] for span in spans}) == 5
+    assert len({span.trace for span in spans}) == 1
+    reasons = [one.get('reason') for one in run.facts['processes'] if one.get('outcome') == 'stood_down']
+    assert 'started with -I' in reasons
+
+
+def test_the_ranks_of_torchrun_are_under_what_started_it(place: Place) -> None:
+    pytest.importorskip('torch')
+    main = """
+import subprocess, sys, work
+ranks = [sys.executable, '-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', '2', 'rank.py']
+work.outer(lambda: subprocess.run(ranks, check=True))
+"""
+    rank = "import os, work\nwork.step('rank ' + os.environ['RANK'])\n"
+    place.write({'work.py': WORK, 'main.py': main, 'rank.py': rank, 'lens.yaml': RULES})
+    run = place.record('--set', 'export_strategy=all_ranks', 'python', 'main.py')
+    outer = run.only('outer')
+    ranks = sorted((span for span in run.spans if span.name.startswith('rank')), key=lambda span: span.name)
+    assert [span.name for span in ranks] == ['rank 0', 'rank 1']
+    assert {span.parent for span in ranks} == {outer.id} and {span.trace for span in ranks} == {outer.trace}
+    assert len({span.resource['service.instance.id'] for span in [outer, *ranks]}) == 3
