@@ -3,6 +3,7 @@
 
 python examples/run_grpo.py                          # 100 steps, less than a minute
 python examples/run_grpo.py --steps 20 --seed 7      # same seed, same lines
+python examples/run_grpo.py --engine vllm --heads 2  # rollouts by a vLLM engine; needs vLLM
 python examples/run_grpo.py --ray                    # generation, reward and training as Ray actors
 python examples/run_grpo.py --ray --async            # ... and generating ahead while the policy trains
 """

@@ -40,6 +40,8 @@ class GrpoConfig:
     group_size: int = 16
     temperature: float = 1.0
 
+    engine: str = 'torch'  # or 'vllm'
+
     # On Ray
     ray: bool = False
     asynchronous: bool = False  # generate ahead while the policy trains
@@ -67,6 +69,12 @@ class GrpoConfig:
             raise ValueError('generation_workers must be at least 1')
         if self.max_lag < 0:
             raise ValueError('max_lag must be at least 0')
+        if self.engine not in ('torch', 'vllm'):
+            raise ValueError('engine must be torch or vllm')
+        if self.engine == 'vllm' and self.ray:
+            raise ValueError('--engine vllm runs without --ray')
+        if self.engine == 'vllm' and self.width // self.heads < 32:
+            raise ValueError('--engine vllm needs heads of 32 or more: --heads 2')
         if self.asynchronous and not self.ray:
             raise ValueError('--async needs --ray: generating ahead takes processes of its own')
 
@@ -100,6 +108,8 @@ def parse_args(argv: Sequence[str]) -> GrpoConfig:
     parser.add_argument(
         '--validate-every', type=int, help=f'steps between validations, 0: none ({GrpoConfig.validate_every})'
     )
+    parser.add_argument('--heads', type=int, help=f'attention heads ({GrpoConfig.heads})')
+    parser.add_argument('--engine', choices=['torch', 'vllm'], help=f'what generates ({GrpoConfig.engine})')
     parser.add_argument('--ray', action='store_const', const=True, help='generation, reward and training as Ray actors')
     parser.add_argument(
         '--async', dest='asynchronous', action='store_const', const=True, help='with --ray: generate ahead of training'

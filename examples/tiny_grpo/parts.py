@@ -39,12 +39,22 @@ def build(config: GrpoConfig) -> Parts:
     return Parts(
         task=SortTask(config.digits, config.validation_prompts),
         policy=Policy(build_model(config), config),
-        generation=Generation(build_model(config), config.max_new_tokens, config.temperature),
+        generation=build_generation(config),
         reward=Reward(),
         checkpoints=CheckpointManager(config.out),
         timer=Timer(),
         logger=Logger(),
     )
+
+
+def build_generation(config: GrpoConfig) -> GenerationRole:
+    """What samples the rollouts. vLLM is imported for nothing else."""
+    model = build_model(config)
+    if config.engine == 'vllm':
+        from .generation_vllm import VllmGeneration
+
+        return VllmGeneration(config, model.state_dict())
+    return Generation(model, config.max_new_tokens, config.temperature)
 
 
 def prepare_process(config: GrpoConfig, seed: int, threads: int = 1) -> None:

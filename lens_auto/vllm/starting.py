@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The start of an engine: the span of what makes it, and below it those of the processes that it starts meanwhile.
+
+A child gets the id of the span it is started under in its environment, which spawned and forked processes inherit
+alike. It counts for what begins with nothing current, and only at the functions named here: what an engine's process
+does later has other parents.
+"""
+
+from __future__ import annotations
+
+import os
+
+from lens_auto.record.span import current
+from lens_auto.wrap.site import Site
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lens_auto.record.span import Span
+
+PARENT = 'LENS_VLLM_PARENT'
+_NAMES = {
+    'LLMEngine.__init__': 'rl.vllm.load_model',
+    'AsyncLLM.__init__': 'rl.vllm.load_model',
+    'EngineCoreProc.__init__': 'rl.vllm.engine_core.start',
+    'WorkerProc.__init__': 'rl.vllm.worker.start',
+    # The engine core asks for these when the worker has started.
+    'Worker.compile_or_warm_up_model': 'rl.vllm.worker.warm_up',
+    'CPUWorker.compile_or_warm_up_model': 'rl.vllm.worker.warm_up',
+}
+_ROLES = {'EngineCoreProc.__init__': 'vllm engine core', 'WorkerProc.__init__': 'vllm worker'}
+_SPAN, _TRACES = 8, (16, 24)
+
+
+class StartSite(Site):
+    """One of the functions that start what an engine is made of."""
+
+    __slots__ = ('_before', '_fixed', '_qualname', '_span_name')
+
+    def __init__(self, qualname: str, *args: Any):
+        """See `Site`.
+
+        Args:
+            qualname: The function.
+            args: See `Site`.
+        """
+        super().__init__(*args)
+        self._qualname = qualname
+        self._span_name = _NAMES[qualname]
+        self._before: dict[bytes, str | None] = {}
+        self._fixed: dict[str, Any] = {'lens.group': args[0]['group'], 'rl.backend': 'vllm'}
+
+    def open(self, args: tuple[Any, ...], attach: bool) -> Any:
+        """Something is about to be started. See `Site.open`."""
+        self.figures.calls += 1
+        role = _ROLES.get(self._qualname)
+        if role is not None:
+            self._recorder.resource({'lens.role': role})
+        up = current.get()
+        span = self._recorder.open_under(up, self, self._span_name, self.key, self._fixed.copy(), False, False, attach)
+        span.late = None
+        if up is not None and up.epoch != self._recorder.epoch:
+            # Forked in the middle of its parent's start: what this process does when it has started is no part of that.
+            span.up = None
+        before = os.environ.get(PARENT)
+        if up is None and before:
+            _adopt(span, before)
+        self._recorder.announce(span, self.key)
+        self._before[span.span_id] = before
+        os.environ[PARENT] = f'{span.trace_id.hex()}-{span.span_id.hex()}'
+        return span
+
+    def leave(self, span: Span, result: Any) -> None:
+        """It has started. See `Site.leave`."""
+        self._restore(span)
+        super().leave(span, result)
+
+    def fail(self, span: Span, error: BaseException) -> None:
+        """It could not start. See `Site.fail`."""
+        self._restore(span)
+        super().fail(span, error)
+
+    def cut(self, span: Span) -> None:
+        """See `Site.cut`."""
+        self._restore(span)
+        super().cut(span)
+
+    def _restore(self, span: Span) -> None:
+        before = self._before.pop(span.span_id, None)
+        if before is None:
+            os.environ.pop(PARENT, None)
+        else:
+            os.environ[PARENT] = before
+
+
+def _adopt(span: Span, text: str) -> None:
+    trace, _, parent = text.partition('-')
+    try:
+        trace_id, parent_id = bytes.fromhex(trace), bytes.fromhex(parent)
+    except ValueError:
+        return
+    if len(parent_id) == _SPAN and len(trace_id) in _TRACES:
+        span.trace_id, span.parent_id = trace_id, parent_id

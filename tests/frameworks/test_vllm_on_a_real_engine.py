@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real vLLM engine on this machine's CPU, four ways, each run once and looked at by several tests.
+
+The figures are held to what vLLM itself says in its outputs. Starting an engine takes half a minute on an idle machine.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers import run
+from tests.helpers.ray_program import RayPlace
+from tests.helpers.run import LENS, Place, Run, Span
+from tests.helpers.vllm_venv import NoVllm, model, python_with_vllm
+
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow, pytest.mark.timeout(1500)]
+PROGRAMS = Path(__file__).parent / 'vllm_programs'
+PATIENCE = 1200.0
+GROUPS = '--span-groups=per_step,job,model_init,per_prompt'
+NATIVE = ('--set', 'vllm_native_tracing=1')
+ENGINE = {
+    'HF_HUB_OFFLINE': '1',
+    'OMP_NUM_THREADS': '1',
+    'VLLM_CPU_KVCACHE_SPACE': '1',
+    'VLLM_LOGGING_LEVEL': 'WARNING',
+    'VLLM_NO_USAGE_STATS': '1',
+}
+ONE_PROCESS = {'VLLM_ENABLE_V1_MULTIPROCESSING': '0'}
+
+
+@pytest.fixture(scope='module')
+def python() -> str:
+    try:
+        return python_with_vllm()
+    except NoVllm as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _patience() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, 'PATIENCE', PATIENCE)
+        yield
+
+
+def placed(place: Any, python: str) -> Any:
+    place.env |= {**ENGINE, 'PATH': f'{Path(python).parent}:{place.env["PATH"]}'}
+    shutil.copytree(PROGRAMS, place.cwd, dirs_exist_ok=True, ignore=shutil.ignore_patterns('__pycache__'))
+    return place
+
+
+def lines(text: str) -> list[Any]:
+    """The lines of a program's output that are JSON."""
+    return [json.loads(line) for line in text.splitlines() if line[:1] in '[{']
+
+
+def sums(run: Run) -> dict[str, float]:
+    """What each metric came to in all, over all processes."""
+    last: dict[tuple[str, ...], float] = {}
+    for point in run.points:
+        kind = str(point.attributes.get('gen_ai.token.type') or point.attributes.get('rl.finish_reason') or '')
+        last[point.name, kind, str(point.resource['process.pid'])] = point.value
+    found: dict[str, float] = {}
+    for (name, kind, _), value in last.items():
+        key = f'{name} {kind}'.strip()
+        found[key] = found.get(key, 0) + value
+    return found
+
+
+def names_above(run: Run, span: Span) -> list[str]:
+    by_id = {each.id: each for each in run.spans}
+    found: list[str] = []
+    while span.parent in by_id:
+        span = by_id[span.parent]
+        found.append(span.name)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------- offline
+@pytest.fixture(scope='module')
+def offline(python: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[Any]]:
+    place: Place = placed(Place(tmp_path_factory.mktemp('offline')), python)
+    done = place.lens('--no-summary', GROUPS, *NATIVE, python, 'offline.py', str(model()))
+    assert done.code == 0, done.stderr
+    return place.run, lines(done.stdout)
+
+
+def told_by_vllm(said: list[Any]) -> list[dict[str, Any]]:
+    return [request for batch in said[:3] for request in batch]
+
+
+def test_an_offline_engine_starts_in_three_processes_below_one_span(offline: tuple[Run, list[Any]]) -> None:
+    run, _ = offline
+    [load] = run.named('rl.vllm.load_model')
+    ours = ('engine_core.start', 'worker.start', 'worker.load_model', 'engine_core.init_kv_cache', 'worker.warm_up')
+    for name in ours:
+        assert names_above(run, run.only(f'rl.vllm.{name}'))[-2:] == ['rl.vllm.load_model', 'lens.run']
+    roles = {span.resource['lens.role'] for span in run.spans if span.trace == load.trace}
+    assert {'driver', 'vllm engine core', 'vllm worker'} <= roles
+    # vLLM's own, sent by the exporters of three processes and joined here.
+    assert names_above(run, run.only('Load weights'))[-2:] == ['rl.vllm.load_model', 'lens.run']
+    assert run.only('Load weights').resource['lens.role'] == 'vllm worker'
+
+
+def test_each_request_is_below_its_call_and_vllms_own_span_below_it(offline: tuple[Run, list[Any]]) -> None:
+    run, said = offline
+    sequences = sum(len(request['tokens']) for request in told_by_vllm(said))
+    requests = run.named('rl.vllm.request')
+    assert len(requests) == sequences == 17
+    above = [names_above(run, span) for span in requests]
+    assert above == 15 * [['rl.vllm.generate', 'lens.run']] + 2 * [['rl.vllm.chat', 'lens.run']]
+    natives = run.named('llm_request')
+    assert sorted(span.parent for span in natives) == sorted(span.id for span in requests)
+    for native in natives:
+        [ours] = [span for span in requests if span.id == native.parent]
+        # Its start is a wall-clock time as a float, and taken before the request is registered.
+        assert abs(native.start - ours.start) < 1e9
+        for name in ('gen_ai.latency.time_in_queue', 'gen_ai.latency.time_to_first_token'):
+            own = {'time_in_queue': 'queue_time', 'time_to_first_token': 'time_to_first_token'}[name.split('.')[-1]]
+            assert ours.attributes[f'rl.vllm.{own}'] == native.attributes[name]
+
+
+def test_ids_of_vllms_spans_are_no_seeded_ones(offline: tuple[Run, list[Any]]) -> None:
+    run, _ = offline
+    ids = [span.id for span in run.spans]
+    assert len(ids) == len(set(ids))
+    assert 'e3e70682c2094cac' not in ids  # the first draw after `random.seed(0)`
+
+
+def test_figures_are_the_engines_own(offline: tuple[Run, list[Any]]) -> None:
+    run, said = offline
+    single = [request for request in told_by_vllm(said) if len(request['tokens']) == 1]
+    requests = run.named('rl.vllm.request')[: len(single)]
+    for span, told in zip(requests, single, strict=True):
+        assert span.attributes['gen_ai.usage.input_tokens'] == told['prompt']
+        assert span.attributes['gen_ai.usage.output_tokens'] == len(told['tokens'][0])
+        assert span.attributes['gen_ai.response.finish_reasons'] == {'values': [{'stringValue': told['reasons'][0]}]}
+        assert span.attributes['rl.vllm.time_to_first_token'] == told['first']
+        assert span.attributes['rl.vllm.queue_time'] == told['queue']
+        assert span.attributes['rl.vllm.decode_time'] == told['decode']
+        assert [name for name, _ in span.events] == ['queued', 'scheduled', 'first_token', 'last_token']
+    found = sums(run)
+    generated = sum(len(tokens) for request in told_by_vllm(said) for tokens in request['tokens'])
+    asked = sum(request['prompt'] * len(request['tokens']) for request in told_by_vllm(said))
+    assert found['rl.vllm.generation_tokens'] == found['gen_ai.client.token.usage output'] == generated
+    assert found['rl.vllm.prompt_tokens'] == found['gen_ai.client.token.usage input'] == asked
+    ok = {name: value for name, value in found.items() if name.startswith('rl.vllm.generations.')}
+    assert sum(ok.values()) == 17 and {name.split()[0] for name in ok} == {'rl.vllm.generations.ok'}
+    first = sum(span.attributes['rl.vllm.time_to_first_token'] for span in run.named('rl.vllm.request'))
+    assert found['gen_ai.server.time_to_first_token'] == pytest.approx(first)
+    assert 0 < found['rl.vllm.engine.steps'] and 0 < found['rl.vllm.engine.executions']
+
+
+def test_the_program_generates_what_it_generates_without_us(
+    offline: tuple[Run, list[Any]], python: str, tmp_path: Path
+) -> None:
+    _, said = offline
+    plain = placed(Place(tmp_path), python).plain(python, 'offline.py', str(model()), env=ONE_PROCESS)
+    assert plain.code == 0, plain.stderr
+    without = lines(plain.stdout)
+    assert [[r['tokens'] for r in batch] for batch in without[:3]] == [
+        [r['tokens'] for r in batch] for batch in said[:3]
+    ]
+    assert without[0][0]['first'] is None  # an offline engine keeps no statistics unless it is asked to
+
+
+# -------------------------------------------------------------------------------------------------------- side by side
+@pytest.fixture(scope='module')
+def side_by_side(python: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[Any]]:
+    place: Place = placed(Place(tmp_path_factory.mktemp('side')), python)
+    command = ('--rules', 'trainer.yaml', GROUPS, *NATIVE, python, 'side_by_side.py', str(model()), 'kill')
+    done = place.lens('--no-summary', *command)
+    assert done.code == 0, done.stderr
+    return place.run, lines(done.stdout)
+
+
+def test_sixty_four_requests_at_once_are_each_below_their_own_rollout(side_by_side: tuple[Run, list[Any]]) -> None:
+    run, (said, _) = side_by_side
+    rollouts = {span.id: span for span in run.named('rl.trainer.rollout')}
+    requests = {span.attributes['gen_ai.response.id']: span for span in run.named('rl.vllm.request')}
+    natives = {span.parent for span in run.named('llm_request')}
+    for told in said[:63]:
+        span = requests[told['id']]
+        assert f'r{rollouts[span.parent].attributes["rl.rollout"]}' == told['id']
+        assert span.attributes['gen_ai.usage.output_tokens'] == told['generated']
+        assert span.attributes['rl.vllm.time_to_first_token'] == told['first']
+        assert span.attributes['rl.vllm.queue_time'] == told['queue']
+        assert span.attributes.get('rl.vllm.time_per_output_token', told['each']) == pytest.approx(told['each'])
+        assert span.id in natives
+    # The last was given up by its reader, so vLLM has no span of it; ours says so.
+    given_up = requests['r63']
+    assert given_up.attributes['gen_ai.response.finish_reasons'] == {'values': [{'stringValue': 'abort'}]}
+    assert not given_up.error and given_up.id not in natives
+
+
+def test_an_engine_core_that_is_killed_takes_no_request_along(side_by_side: tuple[Run, list[Any]]) -> None:
+    run, (_, errors) = side_by_side
+    assert errors == 8 * ['EngineDeadError']
+    dead = [span for span in run.named('rl.vllm.request') if span.error]
+    assert {span.attributes['gen_ai.response.id'] for span in dead} == {f'r{n}' for n in range(100, 108)}
+    assert sums(run)['rl.vllm.generations.failed engine_dead'] == 8
+    assert run.facts['exit']['code'] == 0 if 'exit' in run.facts else True
+    assert len(run.named('rl.vllm.engine_core.start')) == 1  # what the killed process had finished is there
+
+
+# -------------------------------------------------------------------------------------------------------------- server
+@pytest.fixture(scope='module')
+def served(python: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[Any]]:
+    place: Place = placed(Place(tmp_path_factory.mktemp('serve')), python)
+    with socket.create_server(('127.0.0.1', 0)) as free:
+        port = free.getsockname()[1]
+    options = f'--dtype float32 --max-model-len 256 --enforce-eager --max-num-seqs 8 --host 127.0.0.1 --port {port}'
+    command = (LENS, '--no-summary', GROUPS, *NATIVE, 'vllm', 'serve', str(model()), *options.split())
+    with open(place.folder / 'log', 'wb') as log:
+        server = place.start(*command, out=log)
+        try:
+            _wait(f'http://127.0.0.1:{port}/health', server)
+            done = place.plain(python, 'client.py', f'http://127.0.0.1:{port}', str(model()))
+            assert done.code == 0, done.stderr
+        finally:
+            server.terminate()
+            server.wait(PATIENCE)
+    return place.run, lines(done.stdout)
+
+
+def _wait(url: str, server: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until and server.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.5)
+    raise AssertionError('the server did not start')
+
+
+def test_a_served_request_is_below_its_caller_also_when_it_is_streamed(served: tuple[Run, list[Any]]) -> None:
+    run, [usage] = served
+    plain, streamed = run.only('POST /v1/completions'), run.only('POST /v1/chat/completions')
+    assert (streamed.trace, streamed.parent) == ('0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331')
+    assert names_above(run, plain) == ['lens.run']
+    for span, told in zip((plain, streamed), usage, strict=True):
+        [request] = [each for each in run.named('rl.vllm.request') if each.parent == span.id]
+        [native] = [each for each in run.named('llm_request') if each.parent == request.id]
+        assert request.trace == native.trace == span.trace
+        assert request.attributes['gen_ai.usage.output_tokens'] == told['completion_tokens']
+        assert request.attributes['gen_ai.usage.input_tokens'] == told['prompt_tokens']
+        assert span.start <= request.start < request.end <= span.end
+
+
+# --------------------------------------------------------------------------------------------------------------- on Ray
+@pytest.fixture(scope='module')
+def on_ray(python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Run, list[Any]]]:
+    place = placed(RayPlace(tmp_path_factory.mktemp('ray'), python), python)
+    command = ('--rules', 'trainer.yaml', GROUPS, *NATIVE, python, 'on_ray.py', str(model()))
+    done = place.execute(LENS, '--no-summary', *command, env=ONE_PROCESS, patience=PATIENCE)
+    assert done.code == 0, done.stderr
+    yield place.run, lines(done.stdout)
+    place.close()
+
+
+def test_an_engine_in_a_ray_actor_is_below_the_drivers_step(on_ray: tuple[Run, list[Any]]) -> None:
+    run, [generated] = on_ray
+    assert generated == [[5, 5, 5], [5, 5, 5]]
+    steps = run.named('rl.trainer.step')
+    calls = [span for span in run.named('rl.vllm.generate') if 'rl.trainer.step' in names_above(run, span)]
+    assert len(calls) == len(steps) == 2
+    for step, call in zip(steps, calls, strict=True):
+        assert call.trace == step.trace
+        requests = [span for span in run.named('rl.vllm.request') if span.parent == call.id]
+        assert [span.attributes['gen_ai.usage.output_tokens'] for span in requests] == [5, 5, 5]
+        natives = [span for span in run.named('llm_request') if span.parent in {each.id for each in requests}]
+        assert {span.trace for span in natives} == {step.trace} and len(natives) == 3
+    assert sums(run)['rl.vllm.generations.ok length'] == 7
