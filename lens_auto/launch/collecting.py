@@ -44,6 +44,7 @@ def collector(prepared: Prepared) -> Collector:
         console_fd=1 if prints else None,
         facts=facts(prepared),
         environ=prepared.given,
+        receiver=prepared.receiver,
     )
     started.start()
     gc.enable()

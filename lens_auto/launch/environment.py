@@ -78,7 +78,7 @@ def console_identity() -> str | None:
 # What a launcher decides anew for every run.
 _OF_ONE_RUN = (
     *('LENS_PLAN_REF', 'LENS_SPOOL', 'LENS_RUN_ROOT', 'LENS_LAUNCHER_PID', 'LENS_CONSOLE', 'LENS_MODULES'),
-    *('LENS_HOME', 'LENS_PROVISIONAL'),
+    *('LENS_PARENT', 'LENS_HOME', 'LENS_PROVISIONAL', 'LENS_NATIVE_ENDPOINT', 'LENS_SCRIPTS', 'LENS_CACHE'),
 )
 
 

@@ -35,7 +35,7 @@ def warnings(resolved: Resolved, modules: Collection[str], command: Sequence[str
     if name and name in modules:
         found.append(
             f'{file} is the script itself: rules on the module `{name}` reach nothing in it\n'
-            '    move the functions into a module that it imports, or use lens_auto.span (docs/by_hand.md)'
+            f'    write `{name}.py` for `{name}` there'
         )
     return found
 

@@ -61,8 +61,8 @@ def frameworks(compiled: Compiled, command: list[str]) -> list[str]:
         command: The command and its arguments.
     """
     found = dict.fromkeys(framework for _, framework, _, _ in in_reach(compiled, command))
-    # Ray is under a framework, and names a run only where there is nothing else to name it.
-    return sorted(found, key=lambda framework: framework == 'ray')
+    # These are under a framework, and name a run only where there is nothing else to name it.
+    return sorted(found, key=lambda framework: {'sglang': 1, 'vllm': 1, 'ray': 2}.get(framework, 0))
 
 
 def in_reach(compiled: Compiled, command: list[str]) -> list[tuple[str, str, str | None, str]]:
@@ -305,7 +305,7 @@ def targets_of(rule: dict[str, Any]) -> list[str]:
     """
     found: list[str] = []
     for role in ('targets', 'with', 'start', 'stop', 'lap', 'pair'):
-        found += [f'{module}:{"/".join(names)}' for module, *names in rule.get(role) or ()]
+        found += [f'{module}:{"/".join(names)}'.rstrip(':') for module, *names in rule.get(role) or ()]
     return found
 
 

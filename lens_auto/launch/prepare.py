@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lens_auto.collect.folder import RunFolder
+    from lens_auto.collect.receiver import Receiver
     from lens_auto.collect.run import Run
     from lens_auto.collect.spool import Spool
     from lens_auto.launch.arguments import Options
@@ -39,11 +40,13 @@ class Decided:
     Attributes:
         compiled: The plan.
         resolved: The settings.
+        cache: The user's cache folder, or None.
     """
 
-    __slots__ = ('compiled', 'resolved')
+    __slots__ = ('cache', 'compiled', 'resolved')
 
-    def __init__(self, compiled: Compiled, resolved: Resolved) -> None:
+    def __init__(self, compiled: Compiled, resolved: Resolved, cache: str | None) -> None:
+        self.cache = cache
         self.compiled = compiled
         self.resolved = resolved
 
@@ -66,9 +69,10 @@ class Prepared:
         command: The command and its arguments.
         strict: Whether doubts are errors.
         alone: Whether nobody stays beside the command to print and to wait (`--exec`).
+        receiver: Where frameworks send spans of their own to, or None.
     """
 
-    __slots__ = ('alone', 'command', 'decided', 'environ', 'folder', 'given', 'run', 'spool', 'strict')
+    __slots__ = ('alone', 'command', 'decided', 'environ', 'folder', 'given', 'receiver', 'run', 'spool', 'strict')
 
     def __init__(
         self,
@@ -79,7 +83,9 @@ class Prepared:
         spool: Spool,
         given: dict[str, str],
         environ: dict[str, str],
+        receiver: Receiver | None,
     ) -> None:
+        self.receiver = receiver
         self.alone = options.replace
         self.strict = options.strict
         self.command = options.command
@@ -158,7 +164,7 @@ def decide(options: Options, environ: Mapping[str, str]) -> Decided:
         raise _redacted(error) from None
     plan.check_groups(compiled, resolved)
     plan.check_vocabulary(compiled, resolved)
-    return Decided(compiled, resolved)
+    return Decided(compiled, resolved, cache)
 
 
 def _redacted(error: Exception) -> Refusal:
@@ -223,7 +229,24 @@ def prepare(options: Options, environ: dict[str, str]) -> Prepared | None:
         raise Refusal(str(error)) from None
     plan.keep(decided.compiled, spool.path)
     child = _environment(options, environ, decided, entry, run, spool)
-    return Prepared(options, decided, run, folder, spool, environ, child)
+    receiver = _receiver(decided, child)
+    return Prepared(options, decided, run, folder, spool, environ, child, receiver)
+
+
+def _receiver(decided: Decided, child: dict[str, str]) -> Receiver | None:
+    """Where a framework's own spans go in a run that sends none to a backend; without one, the rest goes on."""
+    resolved = decided.resolved
+    if resolved.value('exporter') == 'otlp' or not resolved.value('vllm_native_tracing'):
+        return None
+    from lens_auto.collect.receiver import VARIABLE, Receiver
+
+    try:
+        receiver = Receiver()
+    except OSError as error:
+        say(f"vLLM's own spans are left out: nothing can listen on 127.0.0.1 ({error.strerror})")
+        return None
+    child[VARIABLE] = receiver.endpoint
+    return receiver
 
 
 def _elsewhere(environ: Mapping[str, str]) -> str:
@@ -242,7 +265,12 @@ def _environment(
     child.update(projection(decided.resolved))
     child['LENS_ENABLED'] = '1'
     child['LENS_HOME'] = bootstrap.home()
-    child['LENS_MODULES'] = ','.join(decided.compiled.modules)
+    logs = ('logging',) if decided.resolved.value('logs_enabled') else ()
+    child['LENS_MODULES'] = ','.join((*decided.compiled.modules, *logs))
+    if decided.compiled.scripts:
+        child['LENS_SCRIPTS'] = ':'.join(decided.compiled.scripts)
+    if decided.cache:
+        child['LENS_CACHE'] = decided.cache
     child['LENS_PLAN_REF'] = f'{decided.compiled.path}#{decided.compiled.sha256}'
     child['LENS_SPOOL'] = spool.path
     child['LENS_RUN_ID'] = run.run_id

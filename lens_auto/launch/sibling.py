@@ -50,7 +50,7 @@ def detach(prepared: Prepared) -> None:
 def _collect(prepared: Prepared, pid: int, started: int) -> NoReturn:
     try:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        _let_go_of_files()
+        _let_go_of_files(prepared.receiver.fileno() if prepared.receiver is not None else -1)
         prepared.take_over(pid, started)
         from lens_auto.launch.collecting import collector, finish
 
@@ -62,13 +62,17 @@ def _collect(prepared: Prepared, pid: int, started: int) -> NoReturn:
         os._exit(0)
 
 
-def _let_go_of_files() -> None:
-    """Hold nothing open that somebody may be reading or waiting for."""
+def _let_go_of_files(kept: int) -> None:
+    """Hold nothing open that somebody may be reading or waiting for.
+
+    Args:
+        kept: A descriptor of ours that stays open.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     for name in os.listdir('/proc/self/fd'):
-        if int(name) > 2:
+        if int(name) > 2 and int(name) != kept:
             try:
                 os.close(int(name))
             except OSError:  # the listing's own

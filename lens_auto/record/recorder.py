@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from lens_auto.record.reader import Record
     from lens_auto.record.span import Attributes, Link
 
+    # A span that is none of ours and encloses one: trace, id (b'' both: it is not the parent), links to add.
+    Over = tuple[bytes, bytes, tuple[Link, ...] | None]
+
 
 NOBODY = -1  # no object has this id
 
@@ -39,6 +42,9 @@ class Recorder:
         printer: Given every finished span and point as well, when this process prints them itself.
         task: Given every span that starts with nothing current, once it has its id: in a worker of Ray it stores which
             task that is (a TASK record) and marks the span's trace with it.
+        beside: Once the program has OpenTelemetry of its own: given our current span and a new one, says which span of
+            the program's is between them; an empty tuple for none.
+        started: Says under which span this process was started (trace and span id), or None.
         origin: In a worker of Ray: says which task this code runs for, with its attempt, or None.
     """
 
@@ -48,12 +54,14 @@ class Recorder:
         '_tell',
         '_tell_at',
         '_tell_every',
+        'beside',
         'epoch',
         'journal',
         'origin',
         'printer',
         'run_root',
         'run_trace',
+        'started',
         'task',
     )
 
@@ -71,6 +79,8 @@ class Recorder:
         self.epoch = 0
         self.printer: Callable[[Record], None] | None = None
         self.task: Callable[[Span], None] | None = None
+        self.started: Callable[[], tuple[bytes, bytes] | None] | None = None
+        self.beside: Callable[[Span | None, Span | None], Over | tuple[()]] | None = None
         self.origin: Callable[[], tuple[bytes, int] | None] | None = None
         self._tell: Callable[[], None] | None = None
         self._tell_at = 0
@@ -121,6 +131,7 @@ class Recorder:
         announce: bool,
         attach: bool,
         subject: int = NOBODY,
+        over: Over | tuple[()] | None = None,
     ) -> Span:
         """Start a span; stored at once when it announces, so that a killed process shows what it was in.
 
@@ -134,6 +145,7 @@ class Recorder:
             announce: Store an opening record (0.7 us); high-volume rules leave it out.
             attach: Make it current.
             subject: See `Span`.
+            over: What `beside` would answer, where the caller knows better.
         """
         span = Span()
         span.epoch = self.epoch  # before its id: if a signal handler forks now, the child shall not end this span
@@ -144,7 +156,12 @@ class Recorder:
         span.subject = subject
         span.rare = None
         links = None
-        if up is not None and not root:
+        if over is None and self.beside is not None:
+            over = self.beside(up, span)
+        if over and over[0] and not root:
+            span.trace_id, span.parent_id = trace_id, parent_id = over[:2]
+            span.nest = 1 if up is None else up.nest + 1
+        elif up is not None and not root:
             span.trace_id = trace_id = up.trace_id
             span.parent_id = parent_id = up.span_id
             span.nest = up.nest + 1
@@ -152,14 +169,21 @@ class Recorder:
             span.trace_id = trace_id = root_trace(self.run_trace, span_id)
             span.parent_id = parent_id = b''
             span.nest = 1 if up is None else up.nest + 1
-            span.links = links = self._root_links(up)
+            span.links = links = self._root_links(up, over or ())
         else:
             span.trace_id = self.run_trace or root_trace(b'', span_id)
             span.parent_id = parent_id = self.run_root
             span.nest = 1
+            if self.started is not None:
+                above = self.started()
+                if above is not None:
+                    span.trace_id, span.parent_id = above
+                    parent_id = span.parent_id
             if self.task is not None:
                 self.task(span)
             trace_id = span.trace_id
+        if over and over[2]:
+            span.links = links = (*(links or ()), *over[2])
         if not attach:
             span.inside = None
         span.start = start = monotonic_ns()
@@ -212,10 +236,26 @@ class Recorder:
         """
         return self._ids.last() == span.span_id
 
-    def _root_links(self, up: Span | None) -> tuple[Link, ...]:
+    def open_over(self, over: Over | tuple[()] | None, site: Any, name: str, key: str, attributes: Attributes) -> Span:
+        """Start a span that is not current and not announced yet, for a program that may have named its parent.
+
+        Args:
+            over: The parent; an empty tuple for a root of the run; None for whatever is current.
+            site: What opened it.
+            name: Span name.
+            key: Rule key.
+            attributes: Plain scalars.
+        """
+        up = _current() if over is None else None
+        return self.open_under(up, site, name, key, attributes, False, False, False, NOBODY, over)
+
+    def _root_links(self, up: Span | None, over: Over | tuple[()]) -> tuple[Link, ...]:
         run: Link = (self.run_trace, self.run_root, {'lens.link': 'run'})
+        if over and over[0] and not over[2]:
+            return (run, (over[0], over[1], {'lens.link': 'enclosing'}))
         if up is None:
-            return (run,)
+            above = None if self.started is None else self.started()
+            return (run,) if above is None else (run, (*above, {'lens.link': 'enclosing'}))
         return (run, (up.trace_id, up.span_id, {'lens.link': 'enclosing'}))
 
     def close(self, span: Span, end: int, key: str, status: int) -> None:
@@ -292,6 +332,15 @@ class Recorder:
         span.attributes = {**(span.attributes or {}), 'lens.orphaned': True}
         self.close(span, end, span.site.key, STATUS_UNSET)
 
+    def here(self) -> tuple[bytes, bytes]:
+        """Trace and span id of the innermost span here, one of the program's own included; b'' for none."""
+        up = _current()
+        if self.beside is not None:
+            over = self.beside(up, None)
+            if over and over[0]:
+                return over[:2]
+        return (b'', b'') if up is None else (up.trace_id, up.span_id)
+
     def point(
         self, site: Any, name: str, instrument: str, unit: str, value: float, attributes: Attributes | None
     ) -> None:
@@ -305,12 +354,27 @@ class Recorder:
             value: The number.
             attributes: Its labels, or None.
         """
-        up = _current()
-        trace_id, span_id = (b'', b'') if up is None else (up.trace_id, up.span_id)
+        trace_id, span_id = self.here()
         record = (POINT, monotonic_ns(), name, instrument, unit, value, attributes, site.key, trace_id, span_id)
         self.journal.put(record)
         if self.printer is not None:
             self.printer(record)
+
+    def points(self, site: Any, measured: list[tuple[str, str, str, float, Attributes | None]]) -> None:
+        """Store several metric points of one moment: two thirds of what `point` would take for each.
+
+        Args:
+            site: See `point`.
+            measured: Name, instrument, unit, value and labels of each, as `point` has them.
+        """
+        up = _current()
+        trace_id, span_id = (b'', b'') if up is None else (up.trace_id, up.span_id)
+        at, key, put = monotonic_ns(), site.key, self.journal.put
+        for name, instrument, unit, value, attributes in measured:
+            record = (POINT, at, name, instrument, unit, value, attributes, key, trace_id, span_id)
+            put(record)
+            if self.printer is not None:
+                self.printer(record)
 
     def resource(self, attributes: Attributes) -> None:
         """Add attributes to what the collector knows of this process."""
@@ -319,6 +383,15 @@ class Recorder:
     def report(self, what: str, fields: Attributes) -> None:
         """Store a word of the agent about itself (see `format`)."""
         self.journal.put((REPORT, monotonic_ns(), what, fields))
+
+
+def exception_name(kind: type[BaseException]) -> str:
+    """An exception's class, as `exception.type` has it.
+
+    Args:
+        kind: The class.
+    """
+    return (kind.__qualname__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__qualname__}')[:256]
 
 
 def exception_event(error: BaseException, at: int) -> tuple[int, str, Attributes]:
@@ -330,9 +403,7 @@ def exception_event(error: BaseException, at: int) -> tuple[int, str, Attributes
         error: The exception, with its traceback.
         at: CLOCK_MONOTONIC nanoseconds.
     """
-    kind = type(error)
-    name = kind.__qualname__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__qualname__}'
-    attributes: Attributes = {'exception.type': name[:256]}
+    attributes: Attributes = {'exception.type': exception_name(type(error))}
     trace = error.__traceback__
     if trace is not None:
         while trace.tb_next is not None:

@@ -24,7 +24,25 @@ def note(spool: str, outcome: str, reason: str) -> None:
     """
     version = '{}.{}.{}'.format(*sys.version_info[:3])
     program = os.path.basename((getattr(sys, 'argv', None) or [''])[0]) or 'python'
-    fields = (str(os.getpid()), str(process.start_ticks()), version, 'python', outcome, reason, program)
+    _append(spool, (str(os.getpid()), str(process.start_ticks()), version, 'python', outcome, reason, program))
+
+
+def note_child(spool: str, pid: int, reason: str, program: str) -> None:
+    """Append a line about a child that cannot do so itself.
+
+    Args:
+        spool: The run's folder for journals.
+        pid: The child.
+        reason: Why it takes no part in the run.
+        program: What it runs.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    _append(spool, (str(pid), str(process.start_ticks(pid)), '', 'python', 'stood_down', reason, program))
+
+
+def _append(spool: str, fields: tuple[str, ...]) -> None:
     line = '\t'.join(field.replace('\t', ' ').replace('\n', ' ')[:200] for field in fields) + '\n'
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(os.path.join(spool, FILE), flags, 0o600)

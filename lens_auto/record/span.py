@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Rare:
     """What few spans have; made when one of them gets it."""
 
-    __slots__ = ('events', 'links', 'pending', 'raised', 'rested', 'shut', 'told')
+    __slots__ = ('events', 'links', 'pending', 'raised', 'rested', 'seen', 'shut', 'told')
 
     def __init__(self) -> None:
         self.events: list[Event] | None = None
@@ -25,6 +25,7 @@ class Rare:
         self.pending: list[Span] | None = None
         self.raised: tuple[int, Attributes] | int = 0
         self.rested = 0
+        self.seen: Any = None
         self.shut: list[Any] | None = None
         self.told: Attributes | None = None
 
@@ -51,6 +52,7 @@ class Span:
         events: Events as (time, name, attributes), or None.
         raised: Address and place of the exception that a span inside it has recorded already, 0 for none.
         rested: When it came to rest, if it waits to be continued (see `wrap.continued`); 0 while it runs.
+        seen: The span of the program's own OpenTelemetry that was current when it opened, or None.
         shut: Called when it ends: what puts sites back that are off while this span is the deepest one recorded.
         pending: Intervals opened inside it that are not current and have not ended, or None.
         inside: For a generator's span: what is current inside its body while it waits at a yield, where that is not the
@@ -96,6 +98,7 @@ class Span:
         events: list[Event] | None
         raised: tuple[int, Attributes] | int
         rested: int
+        seen: Any
         shut: list[Any] | None
         pending: list[Span] | None
 
@@ -112,7 +115,7 @@ def _rarely(name: str, default: Any) -> property:
     return property(read, write)
 
 
-for _name in ('events', 'links', 'pending', 'shut'):
+for _name in ('events', 'links', 'pending', 'seen', 'shut'):
     setattr(Span, _name, _rarely(_name, None))
 setattr(Span, 'raised', _rarely('raised', 0))  # noqa: B010 -- to a type checker it is a plain field
 setattr(Span, 'rested', _rarely('rested', 0))  # noqa: B010

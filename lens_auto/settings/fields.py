@@ -196,8 +196,16 @@ FIELDS: tuple[Field, ...] = (
         'logs_enabled',
         'bool',
         False,
-        'Record logs. Not available in this version: true from a flag, `LENS_LOGS_ENABLED` or `--telemetry` is '
-        'refused; true from the config of the run or a `NEMO_*` variable is ignored and announced.',
+        "Record what the program writes with Python's `logging`, each record with the span it was written in: logger, "
+        'severity, place and the type of an exception; its text only with `log_bodies`. A process records up to 100 a '
+        'second of warnings and worse, and as many of all others; what is left out is counted.',
+    ),
+    Field(
+        'log_bodies',
+        'bool',
+        False,
+        'Record the texts of logs as well. They may hold prompts, completions and names of people; what looks like a '
+        'secret is redacted. No effect without `logs_enabled`.',
     ),
     Field(
         'exporter',
@@ -221,7 +229,9 @@ FIELDS: tuple[Field, ...] = (
         'vllm_native_tracing',
         'bool',
         False,
-        'Let vLLM trace its requests with its own tracer as well. No effect in this version; true is announced.',
+        'Let vLLM trace its start and its requests with its own tracer as well, below our spans. Its spans go where '
+        "the run's go: to the OTLP endpoint, or through 127.0.0.1 into the run folder. Switches vLLM's statistics on, "
+        'which its tracer needs.',
     ),
     Field(
         'service_name_per_server',

@@ -57,8 +57,7 @@ def override(
     for name in provisional:
         field = BY_NAME.get(name)
         value = _member(block, name)
-        # logs_enabled is not available in this version; the launcher has said so.
-        if field is None or value is None or value == '' or name == 'logs_enabled':
+        if field is None or value is None or value == '':
             continue
         try:
             changed[name] = field.parse(value)

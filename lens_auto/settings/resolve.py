@@ -40,8 +40,8 @@ _ENDPOINTS = (
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
 )
-_NO_LOGS = 'logs are not available in this version'
 
 
 class Resolved:
@@ -155,7 +155,6 @@ def resolve(
                 announcements.append(_not_taken(field, text, source))
         else:
             values[name], sources[name] = _default(field, values, environ, frameworks)
-    _refuse_logs(values, sources, announcements)
     _announce_without_effect(values, sources, announcements)
     resolved = Resolved(
         {name: values[name] for name in _NAMES}, {name: sources[name] for name in _NAMES}, announcements
@@ -352,18 +351,7 @@ def _default(
     return field.default, Source(DEFAULT, '')
 
 
-def _refuse_logs(values: dict[str, Value], sources: dict[str, Source], announcements: list[str]) -> None:
-    source = sources['logs_enabled']
-    if not values['logs_enabled']:
-        return
-    if source.ours:
-        raise SettingError(f'{_NO_LOGS}\n    from {source.where}')
-    values['logs_enabled'] = False
-    sources['logs_enabled'] = Source(DEFAULT, _NO_LOGS)
-    announcements.append(f'{source.where}: ignored, {_NO_LOGS}')
-
-
 def _announce_without_effect(values: dict[str, Value], sources: dict[str, Source], announcements: list[str]) -> None:
-    for name in ('vllm_native_tracing', 'service_name_per_server'):
+    for name in ('service_name_per_server',):
         if values[name] != BY_NAME[name].default:
             announcements.append(f'{sources[name].where}: no effect in this version')

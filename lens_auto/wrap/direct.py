@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 BOTH = 'both'  # told before the call, and after it returned
+GIVEN = 'given'  # what is told before the call may answer with other arguments
 
 _SOURCE = """\
 def _lens_w({parameters}):
@@ -47,6 +48,12 @@ _BODIES = {
     return _lens_r
 """,
     REPLACE: f'{_KEPT}    return _lens_m(_lens_v, _lens_r)\n',
+    GIVEN: f"""\
+    _lens_c = _lens_n(_lens_v)
+    if _lens_c is not None:
+        {{values}} = _lens_c
+    _lens_v = _lens_c = None
+{_RETURNED}""",
     AROUND: f"""\
     _lens_c = _lens_n(_lens_v)
 {_RETURNED}
@@ -79,8 +86,9 @@ class Direct:
 
         Args:
             function: A plain Python function without free variables.
-            how: BEFORE, AFTER, BOTH, REPLACE (what `after` returns is the result) or AROUND (`after` is given what
-                `before` returned, however the call ends, unless that was None).
+            how: BEFORE, AFTER, BOTH, REPLACE (what `after` returns is the result), GIVEN (what `before` returns, unless
+                that is None, are the arguments) or AROUND (`after` is given what `before` returned, however the call
+                ends, unless that was None).
             before: Given the arguments, as `Signature.names` orders them.
             after: Given the arguments and the result.
             condition: With BOTH, an expression of the function's parameters: `before` is told only where it holds.
@@ -95,7 +103,9 @@ class Direct:
         source = _SOURCE.format(
             parameters=signature.parameters(),
             values=signature.values(),
-            body=_BODIES[how].format(call=signature.call(keep=True)[len('_lens_g(') : -1], condition=condition),
+            body=_BODIES[how].format(
+                call=signature.call(keep=True)[len('_lens_g(') : -1], condition=condition, values=signature.values()
+            ),
         )
         made = compile(source, '<lens_auto>', 'exec', dont_inherit=True)
         ours = next(const for const in made.co_consts if isinstance(const, CodeType))

@@ -37,7 +37,7 @@ class Seams:
             faults: Its fault count.
         """
         self._name = name
-        self._table = table
+        self._table = dict(table)
         self._told = told
         self._recorder = recorder
         self._faults = faults
@@ -45,6 +45,15 @@ class Seams:
         self._disabled: set[str] = set()
         self._executed: dict[str, ModuleType] = {}
         self._placed: dict[str, Direct] = {}
+
+    def without(self, module: str, owner: str) -> None:
+        """Leave out what a version of the library does not have.
+
+        Args:
+            module: The module.
+            owner: The class that it lacks.
+        """
+        self._table[module] = tuple(each for each in self._table[module] if not each[0].startswith(f'{owner}.'))
 
     def select(self, on: bool) -> None:
         """Patch the library, or leave it (again) as it is.

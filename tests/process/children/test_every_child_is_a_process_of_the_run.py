@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way to start a process: the child records into its own journal, under the span that started it where it can
+know that, and neither parent nor child behaves otherwise than without us.
+
+`pytest -s` prints the matrix.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lens_auto.record.reader import identity
+from tests.helpers.program import SUPPORTED, Outcome, Program, function, python
+
+WORK = """
+import os
+def outer(f): return f()
+def step(what='step', hold=None):
+    if hold: hold()
+    return what
+"""
+CHILD = """
+import sys, work
+print(work.step(sys.argv[1]), flush=True)
+sys.exit(len(sys.argv[1]))
+"""
+HEAD = """
+import asyncio, multiprocessing, os, signal, subprocess, sys, threading, time
+from concurrent.futures import ProcessPoolExecutor
+import work
+CHILD = [sys.executable, 'child.py', 'child']
+def target():
+    print(work.step('child'), flush=True)
+    os._exit(5)
+def job():
+    return work.step('child')
+def show(status): print('exit', status, flush=True)
+def forked(child):
+    sys.stdout.flush()
+    pid = os.fork()
+    if not pid: child()
+    show(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+def in_task(coroutine):
+    asyncio.run(coroutine())
+async def exec_():
+    show(await (await asyncio.create_subprocess_exec(*CHILD)).wait())
+async def shell_():
+    show(await (await asyncio.create_subprocess_shell(' '.join(CHILD))).wait())
+def process(method):
+    p = multiprocessing.get_context(method).Process(target=target); p.start(); p.join(); show(p.exitcode)
+def executor(method):
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
+        print(pool.submit(job).result())
+def mp_pool():
+    with multiprocessing.get_context('spawn').Pool(1) as pool:
+        print(pool.apply(job))
+"""
+UNDER, ROOT, NOT = 'under the span', 'under the run', 'not reached'
+STARTS = {
+    'subprocess.run': ('show(subprocess.run(CHILD).returncode)', UNDER),
+    'subprocess, env given': ('show(subprocess.run(CHILD, env={**os.environ, "X": "1"}).returncode)', UNDER),
+    'subprocess, shell=True': ('show(subprocess.run(" ".join(CHILD), shell=True).returncode)', UNDER),
+    'subprocess, close_fds=False': ('show(subprocess.run(CHILD, close_fds=False).returncode)', UNDER),
+    'bash -c, more than one command': (
+        'show(subprocess.run(["bash", "-c", "true && " + " ".join(CHILD) + "; exit $?"]).returncode)',
+        UNDER,
+    ),
+    'env NAME=value python': ('show(subprocess.run(["env", "X=1", *CHILD]).returncode)', UNDER),
+    'nohup in a new session': ('show(subprocess.run(["setsid", "-w", *CHILD]).returncode)', UNDER),
+    'asyncio, exec': ('in_task(exec_)', UNDER),
+    'asyncio, shell': ('in_task(shell_)', UNDER),
+    'os.fork': ('forked(target)', UNDER),
+    'os.fork, then exec': ('forked(lambda: os.execv(sys.executable, CHILD))', ROOT),
+    'os.posix_spawn': (
+        'show(os.waitstatus_to_exitcode(os.waitpid(os.posix_spawn(sys.executable, CHILD, os.environ), 0)[1]))',
+        ROOT,
+    ),
+    'os.spawnv': ('show(os.spawnv(os.P_WAIT, sys.executable, CHILD))', ROOT),
+    'os.system': ('show(os.waitstatus_to_exitcode(os.system(" ".join(CHILD))))', ROOT),
+    'multiprocessing, fork': ('process("fork")', UNDER),
+    'multiprocessing, spawn': ('process("spawn")', UNDER),
+    'multiprocessing, forkserver': ('process("forkserver")', UNDER),
+    'ProcessPoolExecutor, fork': ('executor("fork")', ROOT),
+    'ProcessPoolExecutor, spawn': ('executor("spawn")', ROOT),
+    'ProcessPoolExecutor, forkserver': ('executor("forkserver")', ROOT),
+    'multiprocessing.Pool': ('mp_pool()', ROOT),
+    'python -I': ('show(subprocess.run([sys.executable, "-I", *CHILD[1:]]).returncode)', NOT),
+    'env -i python': ('show(subprocess.run(["env", "-i", "PYTHONPATH=.", *CHILD]).returncode)', NOT),
+}
+RULES = [function('outer', 'work:outer'), function('step', 'work:step', name=('arg', 'what'))]
+MAIN = (
+    HEAD
+    + """
+if __name__ == '__main__':
+    work.outer(lambda: {start})
+    assert 'LENS_PARENT' not in os.environ
+"""
+)
+
+
+def place(outcome: Outcome, name: str = 'child') -> str:
+    spans = {span.id: span for span in outcome.journal.spans}
+    found = [span for span in spans.values() if span.name == name]
+    if not found:
+        return NOT
+    [span] = found
+    assert span.ended
+    above = spans.get(span.parent)
+    return UNDER if above is not None and above.name == 'outer' else ROOT
+
+
+@pytest.mark.parametrize('version', SUPPORTED)
+@pytest.mark.parametrize('start', STARTS)
+def test_a_start_of_every_kind(tmp_path: Path, start: str, version: str) -> None:
+    source, expected = STARTS[start]
+    program = Program(tmp_path, {'work.py': WORK, 'child.py': CHILD, 'main.py': MAIN.replace('{start}', source)})
+    interpreter = python(version)
+    traced = program.traced(RULES, python=interpreter)
+    plain = program.plain(python=interpreter)
+    # Without us a forked pool's worker or an isolated child may fail; then it fails in the same way.
+    assert traced.visible() == plain.visible()
+    found = place(traced)
+    print(f'\n{start:<34} {version}  {found:<15} same output and exit code', end='')
+    assert found == expected
+    assert traced.journal.reports('fault') == traced.journal.reports('missing') == []
+    writers = {identity(path.name)[0] for path in (tmp_path / 'spool').glob('*.jnl')}  # pyright: ignore[reportOptionalSubscript]
+    assert len(writers) == (1 if expected is NOT else 2)  # a journal of its own
+    if expected is NOT:
+        reasons = [row[5] for row in traced.processes if row[4] == 'stood_down']
+        wanted = 'started with -I' if start == 'python -I' else 'started with an environment without ours'
+        assert reasons == [wanted]
+
+
+KILLED = (
+    HEAD
+    + """
+def doomed():
+    work.step('finished')
+    work.step('open', hold=lambda: (ready(), signal.pause()))
+def ready():
+    open('ready', 'w').close()
+def wait_for_it():
+    import time
+    while not os.path.exists('ready'): time.sleep(0.01)
+def kill(pid): wait_for_it(); os.kill(pid, signal.{signal})
+def run():
+    if '{how}' == 'fork':
+        pid = os.fork()
+        if not pid: doomed()
+        kill(pid); show(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    elif '{how}' == 'subprocess':
+        p = subprocess.Popen([sys.executable, '-c', 'import main; main.doomed()'])
+        kill(p.pid); show(p.wait())
+    else:
+        p = multiprocessing.get_context('{how}').Process(target=doomed); p.start()
+        kill(p.pid); p.join(); show(p.exitcode)
+if __name__ == '__main__':
+    work.outer(run)
+"""
+)
+
+
+@pytest.mark.parametrize('name', ['SIGTERM', 'SIGKILL'])
+@pytest.mark.parametrize('how', ['fork', 'subprocess', 'spawn', 'forkserver'])
+def test_a_killed_child_loses_nothing(tmp_path: Path, how: str, name: str) -> None:
+    source = KILLED.replace('{how}', how).replace('{signal}', name)
+    program = Program(tmp_path, {'work.py': WORK, 'main.py': source})
+    traced = program.traced(RULES)
+    (program.app / 'ready').unlink()
+    assert traced.visible() == program.plain().visible()
+    assert traced.journal.tree() == 'outer\n  finished\n  open...'
+
+
+STORM = (
+    HEAD
+    + """
+def many():
+    for n in range(500):
+        pid = os.fork()
+        if not pid:
+            work.step(str(n)); os._exit(0)
+        children.append(pid)
+    print(sum(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children))
+children = []
+work.outer(many)
+"""
+)
+
+
+def test_five_hundred_forked_children(tmp_path: Path) -> None:
+    traced = Program(tmp_path, {'work.py': WORK, 'main.py': STORM}).traced(RULES)
+    assert traced.visible() == ('0\n', '', 0)
+    outer, *steps = traced.journal.spans
+    assert sorted(int(span.name) for span in steps) == list(range(500))
+    assert {span.parent for span in steps} == {outer.id} and len({span.id for span in steps}) == 500
+
+
+def test_children_that_record_nothing_leave_nothing(tmp_path: Path) -> None:
+    source = STORM.replace('work.step(str(n)); ', '').replace('500', '50')
+    traced = Program(tmp_path, {'work.py': WORK, 'main.py': source}).traced(RULES)
+    assert traced.visible() == ('0\n', '', 0)
+    assert len(list((tmp_path / 'spool').glob('*.jnl'))) == 1
+
+
+def test_a_fork_while_other_threads_record(tmp_path: Path) -> None:
+    source = (
+        HEAD
+        + """
+stop = False
+def busy():
+    while not stop: work.step('busy'); time.sleep(0.0005)
+def main():
+    global stop
+    threads = [threading.Thread(target=busy) for _ in range(4)]
+    for t in threads: t.start()
+    for n in range(30):
+        pid = os.fork()
+        if not pid:
+            for _ in range(20): work.step(f'child {n}')
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+    stop = True
+    for t in threads: t.join()
+work.outer(main)
+"""
+    )
+    traced = Program(tmp_path, {'work.py': WORK, 'main.py': source}).traced(RULES)
+    assert (traced.code, traced.journal.reports('fault')) == (0, []), traced.stderr
+    names = traced.journal.names()
+    assert [names.count(f'child {n}') for n in range(30)] == [20] * 30
+    assert all(span.ended for span in traced.journal.spans)
+
+
+def test_exec_in_place_goes_on_in_a_journal_of_the_same_process(tmp_path: Path) -> None:
+    source = HEAD + "work.step('before')\nsys.stdout.flush()\nos.execv(sys.executable, CHILD)\n"
+    program = Program(tmp_path, {'work.py': WORK, 'child.py': CHILD, 'main.py': source})
+    traced = program.traced(RULES)
+    assert traced.visible() == program.plain().visible()
+    assert sorted(traced.journal.names()) == ['before', 'child']
+    names = [identity(path.name) for path in (tmp_path / 'spool').glob('*.jnl')]
+    assert len({name[0] for name in names if name}) == 1 and len(names) == 2
+
+
+def test_a_daemon_that_leaves_its_parent_behind(tmp_path: Path) -> None:
+    source = (
+        HEAD
+        + """
+def daemonise():
+    r, w = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.setsid()
+        if os.fork(): os._exit(0)
+        for fd in range(3, 100):
+            if fd != w:
+                try: os.close(fd)
+                except OSError: pass
+        work.step('in the daemon')
+        os.write(w, b'done'); os._exit(0)
+    os.waitpid(pid, 0); os.close(w)
+    print(os.read(r, 10))
+work.outer(daemonise)
+"""
+    )
+    program = Program(tmp_path, {'work.py': WORK, 'main.py': source})
+    traced = program.traced(RULES)
+    assert traced.visible() == program.plain().visible()
+    assert traced.journal.tree() == 'outer\n  in the daemon'
+
+
+def test_a_child_tells_its_own_children_of_itself(tmp_path: Path) -> None:
+    source = HEAD + "work.outer(lambda: show(subprocess.run([sys.executable, 'middle.py']).returncode))\n"
+    middle = HEAD + "work.step('middle', hold=lambda: show(subprocess.run(CHILD).returncode))\nsubprocess.run(CHILD)\n"
+    program = Program(tmp_path, {'work.py': WORK, 'child.py': CHILD, 'main.py': source, 'middle.py': middle})
+    traced = program.traced(RULES)
+    assert traced.visible() == program.plain().visible()
+    # The second one was started by no span of the child's own.
+    assert traced.journal.tree() == 'outer\n  middle\n    child\nchild'
+
+
+def test_other_pythons_stand_down_and_are_listed(tmp_path: Path) -> None:
+    old = [path for version in ('3.8', '3.9', '2.7') for path in [_other(version)] if path]
+    if not old:
+        pytest.skip('no python older than ours on this machine')
+    source = HEAD + f"work.outer(lambda: show(subprocess.run([{old[0]!r}, 'old.py']).returncode))\n"
+    files = {'work.py': WORK, 'main.py': source, 'old.py': 'import work, sys\nwork.step()\nprint("ran")\n'}
+    program = Program(tmp_path, files)
+    traced = program.traced(RULES)
+    assert traced.visible() == program.plain().visible()
+    assert [row[4] for row in traced.processes] == ['armed', 'stood_down']
+
+
+def _other(version: str) -> str | None:
+    versions = Path(os.environ.get('PYENV_ROOT', Path.home() / '.pyenv')) / 'versions'
+    return next((str(path) for path in sorted(versions.glob(f'{version}*/bin/python{version}'))), None)
