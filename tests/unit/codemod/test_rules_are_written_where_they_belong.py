@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each rule becomes in the source, before and after; the import block is left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.codemod.conftest import Desk
+
+FUNCTION = """
+- {kind: function, target: "mod:f", group: rollout, name: rl.f, attributes: {n: arg.n}}
+- {kind: function, target: "mod:C.m", group: weird, name: "rl.{caller.function}", bucket: idle}
+"""
+TIMER = """
+- kind: timer
+  with: lib:Timer.time
+  pair: lib:Timer.start/stop
+  only_from: mod
+  labels:
+    gen: {group: generation, name: "rl.{label}", attributes: {where: caller.function}}
+    "eval/*": evaluate
+    fit: {group: policy_update, name: rl.fit}
+  name: "rl.{label}"
+"""
+LOOP = """
+- {kind: loop, target: mod, match: "for $i in $x:", expect: 1+, group: step, name: rl.step}
+"""
+CASES = {
+    'a decorator stands next to the def, under all others': (
+        FUNCTION.replace('group: weird', 'group: rollout'),
+        'import a\n\n@a.b\n# why\n@a.c(\n)\n# here\ndef f(n): return n\n',
+        'import a\n\n\n@a.b\n# why\n@a.c(\n)\n# here\n'
+        "@_lens_function('rl.f', group='rollout', attributes={'n': 'arg.n'})\ndef f(n): return n\n",
+    ),
+    'a method is a function, and the file keeps its tabs': (
+        FUNCTION.replace('group: weird', 'group: rollout'),
+        'class C:\n\tasync def m(self):\n\t\tpass',
+        "\nclass C:\n\t@_lens_function('rl.{caller.function}', group='rollout', bucket='idle')\n"
+        '\tasync def m(self):\n\t\tpass',
+    ),
+    'a timed block gets one more item, in parentheses and without': (
+        TIMER,
+        "def f(t):\n    with t.time('gen'), x as y:  # c\n        pass\n"
+        "    with (\n        a,\n        t.time('eval/x'),  # d\n    ):\n        pass\n",
+        "\ndef f(t):\n    with t.time('gen'), x as y, "
+        "_lens_block('rl.gen', group='generation', attributes={'where': \"'f'\"}):  # c\n        pass\n"
+        "    with (\n        a,\n        t.time('eval/x'), _lens_block('rl.eval/x', group='evaluate'),  # d\n"
+        '    ):\n        pass\n',
+    ),
+    'a start and a stop get a line each': (
+        TIMER,
+        "def f(self):\n    self.t.start('fit')\n    x = self.t.stop('fit')",
+        "\ndef f(self):\n    self.t.start('fit')\n    _lens_begin(self.t, 'fit', 'rl.fit', group='policy_update')\n"
+        "    x = self.t.stop('fit')\n    _lens_end(self.t, 'fit')",
+    ),
+    'the body of a loop goes in by one level, strings and comments further out do not': (
+        LOOP,
+        'for i in x:\n    # c\n    a = """\n  b\n"""\n\n# out\n    b(\n  c)\n    # end\nelse:\n    d()\n',
+        "\nfor i in x:\n    with _lens_block('rl.step', group='step'):\n"
+        '        # c\n        a = """\n  b\n"""\n\n# out\n        b(\n  c)\n    # end\nelse:\n    d()\n',
+    ),
+    'a loop on one line gets a block on the next': (
+        LOOP,
+        'for i in x: a(); b()  # c\n',
+        "\nfor i in x:\n    with _lens_block('rl.step', group='step'): a(); b()  # c\n",
+    ),
+    'a loop whose body is one block needs no new level': (
+        LOOP,
+        'for i in x:\n    with a:\n        b()\n',
+        "\nfor i in x:\n    with _lens_block('rl.step', group='step'), a:\n        b()\n",
+    ),
+}
+
+
+@pytest.mark.parametrize('name', CASES)
+def test_before_and_after(name: str, desk: Desk) -> None:
+    rules, before, after = CASES[name]
+    desk.put(rules, {'mod.py': before})
+    assert desk.run('apply', '--write', '.')[:2] == (
+        0,
+        f'mod.py: {2 if "eval" in before or "fit" in before else 1} place'
+        f'{"s" if "eval" in before or "fit" in before else ""}\n',
+    )
+    assert desk.body('mod.py') == after
+    assert desk.run('check', '.')[0] == 0
+    assert desk.run('apply', '--write', '.')[1] == 'nothing to change\n'
+    assert desk.run('revert', 'mod.py')[0] == 0
+    assert desk.text('mod.py') == before
+
+
+def test_a_group_of_a_rule_file_takes_its_bucket_along(desk: Desk) -> None:
+    desk.put("- {kind: function, target: 'mod:f', group: mine, name: x}", {'mod.py': 'def f(): pass\n'})
+    rules = desk.text('lens.yaml').replace('rules:', 'groups: {mine: {bucket: wasted}}\nrules:')
+    desk.put('', {'lens.yaml': rules})
+    desk.run('apply', '--write', 'mod.py')
+    assert "@_lens_function('x', group='mine', group_bucket='wasted')\n" in desk.text('mod.py')
+
+
+def test_what_a_class_has_from_elsewhere_is_said_of_the_class(desk: Desk) -> None:
+    source = 'import dataclasses\n\n@dataclasses.dataclass\nclass C:\n    x: int\n'
+    desk.put("- {kind: resource, target: 'mod:C.__init__', attributes: {x: self.x}}", {'mod.py': source})
+    desk.run('apply', '--write', 'mod.py')
+    assert "@_lens_resource(attributes={'x': 'self.x'}, method='__init__')\n@dataclasses.dataclass\n" in desk.text(
+        'mod.py'
+    )
+
+
+def test_variables_and_a_result_are_said_with_the_rule(desk: Desk) -> None:
+    rules = """
+    - {kind: function, target: "mod:f", group: step, name: "rl.{algo}",
+       attributes: {size: len(result), k: "'text'", n: 3}}
+    """
+    desk.put(rules, {'mod.py': 'def f(): pass\n'})
+    variables = 'vars: {algo: {value: caller.module, map: {a: b}, default: rl}}\nrules:'
+    desk.put('', {'lens.yaml': desk.text('lens.yaml').replace('rules:', variables)})
+    desk.run('apply', '--write', 'mod.py')
+    text = desk.text('mod.py')
+    assert "attributes={'size': 'len(result)', 'k': \"'text'\", 'n': 3}" in text
+    assert "vars={'algo': ('caller.module', {'a': 'b'}, 'rl')}" in text
+
+
+def test_only_the_groups_asked_for_are_written(desk: Desk) -> None:
+    desk.put(FUNCTION.replace('weird', 'step'), {'mod.py': 'def f(n): pass\nclass C:\n    def m(self): pass\n'})
+    assert desk.run('apply', '--span-groups', 'step', '--write', '.')[1] == 'mod.py: 1 place\n'
+    assert 'rl.{caller.function}' in desk.text('mod.py') and 'rl.f' not in desk.text('mod.py')
+    code, _, said = desk.run('apply', '--span-groups', 'stp', '.')
+    assert code == 2 and said.startswith('lens-codemod: span group `stp` is not known\n    known: ')
