@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lens_auto.report.cli import main
+from tests.unit.collect.journals import Lab
+from tests.unit.report.planted import HEALTHY, MS, asynchronous, ranks, synchronous
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('COLUMNS', '120')
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> str:
+    folder = tmp_path / 'planted'
+    folder.mkdir()
+    plant = synchronous(steps=6, phases={**HEALTHY, 'compute_rewards': 400})
+    (folder / 'metrics-node0-1.jsonl').write_text(json.dumps(_metrics()) + '\n')
+    return str(plant.write(folder))
+
+
+def _metrics() -> dict[str, Any]:
+    points = [{'timeUnixNano': str(1_796_031_540_000_000_000 + n), 'asDouble': float(n % 5)} for n in range(10)]
+    metrics = [{'name': 'rl.reward.mean', 'gauge': {'dataPoints': points}}]
+    return {'resourceMetrics': [{'resource': {}, 'scopeMetrics': [{'metrics': metrics}]}]}
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, '-m', 'lens_auto.report.cli', *arguments]
+
+
+def _environ(**more: str) -> dict[str, str]:
+    kept = {name: item for name, item in os.environ.items() if name not in ('NO_COLOR', 'COLUMNS', 'FORCE_COLOR')}
+    return {**kept, 'PYTHONPATH': str(REPOSITORY), 'TERM': 'xterm-256color', **more}
+
+
+def test_the_overview_opens_with_the_verdict(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([run]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith('lens-report  planted  ')
+    assert shown[2].startswith('reward-bound: 29.2 % of a step of 1.37 s is computing rewards')
+    assert 'look at' in shown[3]
+    text = '\n'.join(shown)
+    for part in ('phases', 'goodput of the steps', 'steps', 'metrics', 'rl.grpo.policy_update', 'rl.reward.mean'):
+        assert part in text
+    assert not any(line.endswith(' ') for line in shown)
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        ['overview'],
+        ['steps'],
+        ['step', '3'],
+        ['step', '-1'],
+        ['phases'],
+        ['workers'],
+        ['metrics'],
+        ['why'],
+        ['top'],
+        ['tail', '--once'],
+    ],
+    ids=' '.join,
+)
+def test_every_command_shows_text_and_gives_json(
+    run: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, run]) == 0
+    assert capsys.readouterr().out.strip()
+    if arguments[0] != 'tail':
+        assert main([*arguments, '--json', run]) == 0
+        json.loads(capsys.readouterr().out)
+
+
+def test_the_json_has_what_was_planted(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['step', '2', '--json', run]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told['step']['number'] == 2
+    assert told['critical_path'][0] == {'name': 'rl.grpo.generate', 'process': 'driver', 'time': 450 * MS}
+    assert main(['metrics', '--json', run]) == 0
+    (metric,) = json.loads(capsys.readouterr().out)
+    assert (metric['first'], metric['last'], metric['best'], metric['count']) == (0.0, 4.0, 4.0, 10)
+
+
+def test_diff_compares_two_runs(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / 'other').mkdir()
+    other = str(synchronous(steps=6).write(tmp_path / 'other'))
+    assert main(['diff', run, other]) == 0
+    shown = capsys.readouterr().out
+    line = next(line for line in shown.splitlines() if 'compute_rewards' in line)
+    assert 'faster' in line and '-92.5 %' in line
+
+
+def test_an_asynchronous_run_and_ranks_are_shown_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, plant in (('a', asynchronous()), ('b', ranks(slow=2))):
+        (tmp_path / name).mkdir()
+        assert main([str(plant.write(tmp_path / name))]) == 0
+    assert 'one rank slow: rank 2 takes' in capsys.readouterr().out
+    assert main(['workers', str(tmp_path / 'b')]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.strip().startswith('rank 2 '))
+    assert '!!!' in line
+
+
+def test_without_a_name_the_newest_run_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([]) == 2
+    assert 'no run under' in capsys.readouterr().err
+    for name in ('older', 'newer'):
+        Lab(tmp_path, {'LENS_RUN_ID': name}).folder.register('')
+    assert main([]) == 0
+    assert 'newer' in capsys.readouterr().out.splitlines()[0]
+    assert main(['older']) == 0
+    assert 'older' in capsys.readouterr().out.splitlines()[0]
+
+
+def test_a_step_that_is_not_there_is_said(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['step', '99', run]) == 1
+    assert capsys.readouterr().err == 'lens-report: there is no step 99; this run has 1 to 6\n'
+    assert main(['step', 'last', run]) == 2
+    assert '`last` is no step number' in capsys.readouterr().err
+
+
+def test_a_pipe_gets_plain_text_and_a_terminal_colours_unless_told_not_to(run: str) -> None:
+    plain = subprocess.run(_command(run), capture_output=True, env=_environ(), check=True).stdout
+    assert b'\x1b' not in plain
+    assert b'\x1b[1;31m' in _on_a_terminal(run, _environ())
+    assert b'31m' not in _on_a_terminal(run, _environ(NO_COLOR='1'))
+
+
+def _on_a_terminal(run: str, environ: dict[str, str]) -> bytes:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(_command(run), stdout=theirs, stderr=theirs, env=environ)
+    os.close(theirs)
+    shown = b''
+    while True:
+        try:
+            data = os.read(ours, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not data:
+            break
+        shown += data
+    os.close(ours)
+    assert process.wait() == 0
+    return shown
+
+
+def test_ascii_is_enough_where_nothing_else_can_be_shown(run: str) -> None:
+    environ = _environ(PYTHONIOENCODING='ascii', LC_ALL='C')
+    shown = subprocess.run(_command(run), capture_output=True, env=environ, check=True).stdout
+    assert shown.isascii() and b'|- rl.grpo.policy_update' in shown
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(run: str) -> None:
+    command = ' '.join(_command('phases', run)) + ' | head -1; exit ${PIPESTATUS[0]}'
+    done = subprocess.run(['bash', '-c', command], capture_output=True, env=_environ())
+    assert (done.returncode, done.stderr) == (0, b'')
+
+
+def test_without_its_libraries_it_says_what_to_install(run: str) -> None:
+    code = (
+        'import sys; sys.modules["rich"] = None; from lens_auto.report.cli import main; sys.exit(main([sys.argv[1]]))'
+    )
+    done = subprocess.run([sys.executable, '-c', code, run], capture_output=True, text=True, env=_environ())
+    assert done.returncode == 2
+    assert "pip install 'lens-auto[report]'" in done.stderr and 'Traceback' not in done.stderr
+
+
+def test_the_perfetto_trace_has_every_span_in_a_track_where_it_nests(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant = synchronous(steps=3, rollouts=[100.0, 200.0, 300.0])  # overlapping: tracks of their own
+    folder = tmp_path / 'run'
+    folder.mkdir()
+    output = tmp_path / 'trace.json'
+    assert main(['export', '--perfetto', str(output), str(plant.write(folder))]) == 0
+    events = json.loads(output.read_text())['traceEvents']
+    spans = [event for event in events if event['ph'] == 'X']
+    assert len(spans) == plant.last
+    step = next(event for event in spans if event['name'] == 'rl.grpo.step')
+    assert step['args'] == {'group': 'step', 'iteration': 1} and step['dur'] == pytest.approx(1002_000)
+    tracks: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for event in spans:
+        tracks.setdefault((event['pid'], event['tid']), []).append((event['ts'], event['ts'] + event['dur']))
+    assert len(tracks) == 3
+    for listed in tracks.values():
+        open_: list[float] = []
+        for begin, end in sorted(listed, key=lambda one: (one[0], -one[1])):
+            while open_ and open_[-1] <= begin + 1e-6:
+                open_.pop()
+            assert not open_ or end <= open_[-1] + 1e-6
+            open_.append(end)
+
+
+def test_csv_has_a_row_a_span_and_no_formula(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from lens_auto.report.spreadsheet import _inert
+
+    output = tmp_path / 'csv'
+    assert main(['export', '--csv', str(output), run]) == 0
+    with open(output / 'spans.csv', newline='') as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 6 * 8
+    step = next(row for row in rows if row['name'] == 'rl.grpo.step')
+    assert (step['iteration'], step['process'], step['duration_ns']) == ('1', 'driver', str(1372 * MS))
+    with open(output / 'steps.csv', newline='') as file:
+        assert {row['kind'] for row in csv.DictReader(file)} >= {'generation', 'reward', 'other'}
+    assert _inert('=cmd()') == "'=cmd()"
+
+
+def test_parquet_needs_pyarrow_and_says_so(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if importlib.util.find_spec('pyarrow') is None:
+        assert main(['export', '--parquet', str(tmp_path / 'p'), run]) == 2
+        assert 'pip install pyarrow' in capsys.readouterr().err
+    else:
+        assert main(['export', '--parquet', str(tmp_path / 'p'), run]) == 0
+        assert (tmp_path / 'p' / 'spans.parquet').stat().st_size > 0
+
+
+def test_an_export_of_nothing_is_refused(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['export', run]) == 2
+    assert 'lens-instrument --replay' in capsys.readouterr().err
+
+
+def test_the_page_is_one_file_with_everything_in_it(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['html', run]) == 0
+    text = (Path(run) / 'report.html').read_text()
+    assert 'http://' not in text.replace('http://www.w3.org/2000/svg', '') and 'https://' not in text
+    assert '@DATA@' not in text and 'reward-bound' in text
