@@ -13,18 +13,20 @@ USABLE := import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))
 
 .DEFAULT_GOAL := help
 # Each makes what it needs (venvs for the interpreters it finds) and prints ratios of two things measured in one run.
-BENCHES := bench/span.py bench/call.py bench/idle_process.py bench/start.py bench/remote.py
+BENCHES := bench/span.py bench/call.py bench/idle_process.py bench/start.py bench/remote.py bench/import_rewritten.py bench/apply.py bench/report.py
 
 # Each in a venv of its own, made once and kept in ~/.cache/lens-auto-tests.
 RAY_VERSIONS := 2.40.0,2.48.0,newest
 
-.PHONY: help demo demo-ray test test-frameworks lint types docs bench clean
+.PHONY: help demo demo-ray demo-vllm test test-frameworks torture lint types docs bench clean
 
 help:
 	@echo 'make demo             a small GRPO training, traced: the step table and a run folder (a few minutes the first time)'
 	@echo 'make demo-ray         the same on Ray actors, then with generation running ahead'
+	@echo 'make demo-vllm        the same with rollouts by a real vLLM engine on the CPU (4 GB and some minutes the first time)'
 	@echo 'make test             all tests'
 	@echo 'make test-frameworks  the tests on Ray and frameworks, all of them, on each Ray version that is supported'
+	@echo 'make torture          whole libraries with a span at every place, compared with themselves, on every Python found'
 	@echo 'make lint             ruff and the import contracts'
 	@echo 'make types            pyright'
 	@echo 'make docs             the generated pages and rules/schema.json, and a check of every link'
@@ -42,11 +44,21 @@ demo-ray: $(VENV)/.has-demo-ray
 	@echo '$$ lens-instrument python examples/run_grpo.py --ray --async --steps 40'
 	@PATH="$(CURDIR)/$(BIN):$$PATH" lens-instrument python examples/run_grpo.py --ray --async --steps 40
 
+# vLLM has a torch of its own, and so a venv of its own: the one that its tests use.
+demo-vllm: $(VENV)/.has-dev
+	@python=$$($(BIN)/python -m tests.helpers.vllm_venv) && \
+	echo '$$ lens-instrument --span-groups per_step,job,per_prompt python examples/run_grpo.py --engine vllm --heads 2 --steps 20' && \
+	PATH="$(CURDIR)/$(BIN):$$PATH" VLLM_LOGGING_LEVEL=WARNING VLLM_CPU_KVCACHE_SPACE=1 OMP_NUM_THREADS=1 \
+	lens-instrument --span-groups per_step,job,per_prompt $$python examples/run_grpo.py --engine vllm --heads 2 --steps 20
+
 test: $(VENV)/.has-dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-frameworks: $(VENV)/.has-dev
-	LENS_TEST_RAY=$(RAY_VERSIONS) $(BIN)/python -m pytest tests/ray tests/frameworks $(PYTEST_ARGS)
+	LENS_TEST_RAY=$(RAY_VERSIONS) $(BIN)/python -m pytest tests/ray tests/frameworks tests/process/codemod $(PYTEST_ARGS)
+
+torture: $(VENV)/.has-dev
+	$(BIN)/python tests/fidelity/torture.py
 
 lint: $(VENV)/.has-dev
 	$(BIN)/ruff check .

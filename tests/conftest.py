@@ -3,7 +3,12 @@
 
 import os
 
+import hypothesis
 import pytest
+
+# How long an example takes is the machine's business.
+hypothesis.settings.register_profile('untimed', deadline=None)
+hypothesis.settings.load_profile('untimed')
 
 # A test run may itself be traced, scheduled by SLURM or exporting somewhere; none of that is the test's business.
 OURS = ('LENS_', 'NEMO_RL_OTEL_', 'NEMO_GYM_OTEL_', 'NEMO_LENS_', 'OTEL_', 'SLURM_', 'TORCHELASTIC_')

@@ -310,7 +310,7 @@ def like(ours: CodeType, code: CodeType) -> CodeType:
         'co_name': code.co_name,
         'co_filename': code.co_filename,
         'co_firstlineno': code.co_firstlineno,
-        'co_linetable': _one_line(len(ours.co_code)),
+        'co_linetable': one_line(len(ours.co_code)),
         'co_flags': (ours.co_flags & ~_CARRIED) | (code.co_flags & _CARRIED),
         # Ours first, by their index; `inspect.getclosurevars` reads off this which globals a function uses.
         'co_names': ours.co_names + tuple(name for name in code.co_names if name not in ours.co_names),
@@ -327,7 +327,7 @@ def _nested(code: CodeType, name: str) -> CodeType:
     raise Unwrappable(f'no {name} in compiled source')
 
 
-def _one_line(size: int) -> bytes:
+def one_line(size: int) -> bytes:
     """A line table that puts `size` bytes of code on the first line: where a traceback shows us, it is at the `def`."""
     table = bytearray()
     if sys.version_info >= (3, 11):

@@ -51,6 +51,30 @@ def local(frame: FrameType, name: str) -> Any:
     return _read_and_clear(frame, name)
 
 
+def locals_of(frame: FrameType, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """The values of parameters in the frame of a function that has just begun.
+
+    Args:
+        frame: A frame further up this thread's stack.
+        names: The parameters.
+
+    Raises:
+        KeyError: They cannot be read without changing what the function sees.
+    """
+    code = frame.f_code
+    if sys.version_info >= (3, 13):
+        values = frame.f_locals
+        return tuple([values[name] for name in names])
+    if 'locals' in code.co_names or ('vars' in code.co_names and _may_call_vars_alone(code)):
+        raise KeyError('locals')
+    snapshot = frame.f_locals
+    try:
+        return tuple([snapshot[name] for name in names])
+    finally:
+        if sys.getrefcount(snapshot) <= UNSHARED and frame.f_trace is None:
+            snapshot.clear()
+
+
 def _may_call_vars_alone(code: CodeType) -> bool:
     """Whether code may call `vars()`, which gives the locals, and not only `vars(something)`.
 

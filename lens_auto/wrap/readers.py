@@ -40,6 +40,7 @@ class Readers:
         bucket: str | None,
         signature: Signature | None,
         variables: dict[str, Any],
+        captures: dict[str, tuple[str, Any]] | None = None,
     ):
         """See the class.
 
@@ -49,11 +50,12 @@ class Readers:
             bucket: Its goodput bucket.
             signature: The parameters of the function; None when there is none (a label's readers without arguments).
             variables: The rule file's `vars`.
+            captures: Of a place in source, what the pattern captured there.
         """
         names = signature.names if signature is not None else ()
         extra = signature.extra if signature is not None else None
         tree: Tree = rule['name']
-        self.name_of: Reader = reader(tree, names, variables, extra)
+        self.name_of: Reader = reader(tree, names, variables, extra, captures)
         self.name = text(self.name_of(Scope(()))) if constant(tree) else None
         fixed: dict[str, Any] = {}
         if group is not None:
@@ -68,7 +70,7 @@ class Readers:
         self.absent: list[str] = []
         for attribute, value in rule['attributes'].items():
             try:
-                read = reader(value, names, variables, extra)
+                read = reader(value, names, variables, extra, captures)
             except Unreadable as problem:
                 self.absent.append(f'attribute {attribute}: {problem}')
                 continue
@@ -83,7 +85,7 @@ class Readers:
                 self.early.append((attribute, read))
         self.fixed = fixed or None
         self.plain = _plain(rule['attributes'], names) if self.name is not None and not self.absent else None
-        self.frame = any(reads_from(value, root, variables) for value in trees for root in ('frame', 'caller'))
+        self.frame = any(reads_from(value, root, variables) for value in trees for root in ('frame', 'caller', 'match'))
 
 
 def _plain(attributes: dict[str, Tree], names: tuple[str, ...]) -> tuple[tuple[str, int], ...] | None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lens_auto.record.fault import Faults
     from lens_auto.record.span import Span
     from lens_auto.wrap.figures import Figures
+    from lens_auto.wrap.place import Places
     from lens_auto.wrap.site import Site
 
 NAME = '_lens_rt'
@@ -45,7 +46,7 @@ class Runtime:
             is cached by the interpreter, where a method of a subclass would cost a bound method a call.
     """
 
-    __slots__ = ('_disable', '_faults', 'module', 'sites')
+    __slots__ = ('_disable', '_faults', '_places', 'module', 'sites')
 
     def __init__(self, faults: Faults, disable: Callable[[str], None]):
         """See the class.
@@ -61,6 +62,7 @@ class Runtime:
         self.module.__dict__.update(_around(self.sites, self._failed), **_told(self.sites, self._failed))
         self.module.__dict__.update(_generator(self._failed), **_passing(self._failed))
         self.is_compiling = bool
+        self._places: Places | None = None
 
     @property
     def is_compiling(self) -> Callable[[], bool]:
@@ -70,6 +72,15 @@ class Runtime:
     @is_compiling.setter
     def is_compiling(self, ask: Callable[[], bool]) -> None:
         self.module.__dict__['is_compiling'] = ask
+
+    @property
+    def places(self) -> Places:
+        """What rewritten source calls; `install`ed apart. Loaded only where a plan has rules for source."""
+        if self._places is None:
+            from lens_auto.wrap.place import Places
+
+            self._places = Places(self._failed, _cutter(self._failed), _entry, self.module.__dict__)
+        return self._places
 
     def install(self) -> None:
         """Make the process record."""
@@ -81,6 +92,8 @@ class Runtime:
         if sys.modules.get(NAME) is self.module:
             del sys.modules[NAME]
             marshal.__dict__.pop(NAME, None)
+        if self._places is not None:
+            self._places.remove()
 
     def _failed(self, where: str, key: str, error: Exception, span: Span | None = None) -> None:
         if span is not None and current.get() is span:
@@ -99,7 +112,7 @@ class Runtime:
             self._faults.take('disable', key, second)
 
 
-def _entry(sites: dict[str, Site], failed: Callable[..., None], attach: bool) -> Callable[..., Span | None]:
+def _entry(sites: dict[Any, Any], failed: Callable[..., None], attach: bool) -> Callable[..., Span | None]:
     site_of = sites.get
     cut = _cutter(failed)
     # Rules whose budget is gone, for good: of a call there, only this is asked.

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.helpers.program import Program, every_python, function, python
 
@@ -69,3 +72,113 @@ def test_every_way_into_a_thread(tmp_path: Path, version: str) -> None:
     inside = ('thread', 'subclass', 'pool', 'run_in_executor', 'to_thread', 'task')
     assert {name: spans[name].parent == outer.id for name in inside} == dict.fromkeys(inside, True)
     assert spans['after'].parent not in {span.id for span in spans.values()}
+
+
+FIDELITY = """
+import asyncio, contextvars, decimal, threading
+from concurrent.futures import ThreadPoolExecutor
+import work
+{imports}
+
+mine = contextvars.ContextVar('mine', default='unset')
+
+def state():
+    work.step('state')
+    return mine.get(), decimal.getcontext().prec, decimal.getcontext().traps[decimal.Inexact]{more}
+
+def changing():
+    mine.set('set there'); decimal.getcontext().prec = 7
+    return state()
+
+def main():
+    mine.set('set here'); decimal.getcontext().prec = 5; decimal.getcontext().traps[decimal.Inexact] = True
+    {settings}
+    found = []
+    for job in (state, changing, state):
+        thread = threading.Thread(target=lambda: found.append(('thread', job()))); thread.start(); thread.join()
+        found.append(('pool', pool.submit(job).result()))
+    async def several():
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))  # of several, any could take the next job
+        for job in (state, changing, state):
+            found.append(('run_in_executor', await loop.run_in_executor(None, job)))
+            found.append(('to_thread', await asyncio.to_thread(job)))
+        mine.set('set by a coroutine')
+        found.append(('task', await asyncio.create_task(asyncio.to_thread(state))))
+    asyncio.run(several())
+    found.append(('after', state()))
+    return found
+
+with ThreadPoolExecutor(1) as pool:
+    pool.submit(work.step, 'first').result()  # its thread was there before anything was set
+    print(*work.outer(main), sep=', ')
+"""
+
+
+@every_python
+def test_decimal_settings_and_context_variables_are_in_threads_as_without_us(tmp_path: Path, version: str) -> None:
+    source = FIDELITY.format(imports='', more='', settings='')
+    program = Program(tmp_path, {'work.py': WORK, 'main.py': source})
+    traced = program.traced(RULES, python=python(version))
+    assert traced.visible() == program.plain(python=python(version)).visible()
+    assert traced.code == 0 and "('thread', ('unset', 28, False))" in traced.stdout
+    assert len(traced.journal.spans) == 2 + 3 + 3 + 3 + 3 + 1 + 1
+
+
+def test_numpy_error_states_are_in_threads_as_without_us(tmp_path: Path) -> None:
+    pytest.importorskip('numpy')
+    source = FIDELITY.format(imports='import numpy', more=', numpy.geterr()', settings="numpy.seterr(all='raise')")
+    program = Program(tmp_path, {'work.py': WORK, 'main.py': source})
+    traced = program.traced(RULES, python=sys.executable)
+    assert traced.visible() == program.plain(python=sys.executable).visible()
+    assert traced.code == 0 and 'raise' in traced.stdout and 'warn' in traced.stdout
+
+
+GROUPS = """
+import asyncio, threading
+from concurrent.futures import ThreadPoolExecutor
+import work
+
+async def child(what):
+    await asyncio.sleep(0)
+    work.step(what)
+    await asyncio.to_thread(work.step, what + ' in a thread')
+
+def later():
+    work.step('call_soon')
+
+def main():
+    async def several():
+        async with asyncio.TaskGroup() as group:
+            for number in range(2):
+                group.create_task(child(f'task {number}'))
+        loop = asyncio.get_running_loop()
+        loop.call_soon(later)
+        loop.call_soon_threadsafe(work.step, 'call_soon_threadsafe')
+        await asyncio.sleep(0)
+        def from_thread():
+            asyncio.run_coroutine_threadsafe(child('run_coroutine_threadsafe'), loop).result()
+        await loop.run_in_executor(None, from_thread)
+        with ThreadPoolExecutor(3) as pool:
+            await asyncio.gather(*(loop.run_in_executor(pool, work.step, f'own pool {n}') for n in range(3)))
+    asyncio.run(several())
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work.step, ['map 0', 'map 1']))
+    timer = threading.Timer(0, work.step, ['timer']); timer.start(); timer.join()
+
+work.outer(main)
+"""
+
+
+@pytest.mark.parametrize('version', ['3.11', '3.12', '3.13'])
+def test_task_groups_and_what_a_loop_is_asked_for(tmp_path: Path, version: str) -> None:
+    program = Program(tmp_path, {'work.py': WORK, 'main.py': GROUPS})
+    traced = program.traced(RULES, python=python(version))
+    assert traced.visible() == ('', '', 0) == program.plain(python=python(version)).visible()
+    outer, *inside = traced.journal.spans
+    found = sorted((span.name, span.parent == outer.id) for span in inside)
+    names = ['call_soon', 'call_soon_threadsafe', 'map 0', 'map 1', 'own pool 0', 'own pool 1', 'own pool 2']
+    names += [
+        f'{task}{where}' for task in ('task 0', 'task 1', 'run_coroutine_threadsafe') for where in ('', ' in a thread')
+    ]
+    assert found == sorted((name, True) for name in [*names, 'timer'])

@@ -28,7 +28,6 @@ COMMAND = [sys.executable, '-c', 'print("ran"); raise SystemExit(3)']
         (['--rules', 'absent.yaml'], 'absent.yaml'),
         (['--telemetry', 'absent.yaml'], 'absent.yaml'),
         (['--run-dir', '.'], 'is not empty and not the folder of a run'),
-        (['--set', 'logs_enabled=1'], 'logs are not available in this version'),
     ],
 )
 def test_a_wrong_request_is_refused_with_code_2_and_leaves_nothing(

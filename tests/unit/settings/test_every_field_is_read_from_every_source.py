@@ -6,7 +6,6 @@ import pytest
 
 from lens_auto.settings.fields import FIELDS
 from lens_auto.settings.resolve import Resolved, resolve
-from lens_auto.settings.source import SettingError
 
 # A value of each field that is not its default, as text and as the field's own type.
 VALUES: dict[str, tuple[str, bool | int | float | str]] = {
@@ -19,7 +18,8 @@ VALUES: dict[str, tuple[str, bool | int | float | str]] = {
     'sampler_enabled': ('YES', True),
     'traces_enabled': ('false', False),
     'metrics_enabled': ('off', False),
-    'logs_enabled': ('0', False),
+    'logs_enabled': ('1', True),
+    'log_bodies': ('on', True),
     'exporter': ('console', 'console'),
     'vocabulary': ('label', 'label'),
     'vllm_native_tracing': ('on', True),
@@ -129,44 +129,3 @@ def test_the_block_switches_traces_and_metrics_off_each_for_itself(tmp_path: Pat
         file.write_text(f'telemetry: {{enabled: true, {off}: false}}\n')
         resolved = resolve({}, {}, ['python', 'a.py', f'--config={file}'], None, ['nemo_rl'], None)
         assert (resolved.value(off), resolved.value(on), resolved.value('enabled')) == (False, True, True)
-
-
-def test_logs_enabled_by_us_is_refused_by_name(tmp_path: Path) -> None:
-    file = tmp_path / 'ours.yaml'
-    file.write_text('logs_enabled: true\n')
-    refusals: list[str] = []
-    for flags, environ, telemetry in (
-        ({'set': ['logs_enabled=true']}, {}, None),
-        ({}, {'LENS_LOGS_ENABLED': '1'}, None),
-        ({}, {}, str(file)),
-    ):
-        with pytest.raises(SettingError) as refused:
-            resolve(flags, environ, ['x'], telemetry, [], None)
-        refusals.append(str(refused.value))
-
-    reason = 'logs are not available in this version\n    from'
-    assert refusals == [
-        f'{reason} --set logs_enabled=true',
-        f'{reason} LENS_LOGS_ENABLED=1',
-        f'{reason} {file}:1 logs_enabled',
-    ]
-
-
-def test_logs_enabled_by_the_run_is_ignored_and_announced(tmp_path: Path) -> None:
-    file = tmp_path / 'grpo.yaml'
-    file.write_text('telemetry:\n  logs_enabled: true\n')
-    for environ, command, place in (
-        ({'NEMO_RL_OTEL_LOGS_ENABLED': 'yes'}, ['x'], 'NEMO_RL_OTEL_LOGS_ENABLED=yes'),
-        ({'NEMO_LENS_LOGS_ENABLED': '1'}, ['x'], 'NEMO_LENS_LOGS_ENABLED=1'),
-        ({}, ['x', '++telemetry.logs_enabled=true'], '++telemetry.logs_enabled=true'),
-        ({}, ['x', '--config', str(file)], f'{file}:2 telemetry.logs_enabled'),
-    ):
-        resolved = resolve({}, environ, command, None, ['nemo_rl'], None)
-        assert resolved.value('logs_enabled') is False
-        assert resolved.announcements == [f'{place}: ignored, logs are not available in this version']
-        assert str(resolved.source('logs_enabled')) == 'default (logs are not available in this version)'
-
-
-def test_logs_switched_off_by_us_hide_what_the_run_says() -> None:
-    environ = {'NEMO_RL_OTEL_LOGS_ENABLED': '1'}
-    assert resolve({'set': ['logs_enabled=no']}, environ, ['x'], None, ['nemo_rl'], None).announcements == []

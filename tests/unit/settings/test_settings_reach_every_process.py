@@ -31,12 +31,13 @@ def test_the_environment_names_every_field_and_what_a_config_object_may_change(t
         'LENS_TRACES_ENABLED': '1',
         'LENS_METRICS_ENABLED': '0',
         'LENS_LOGS_ENABLED': '0',
+        'LENS_LOG_BODIES': '0',
         'LENS_EXPORTER': 'console',
         'LENS_VOCABULARY': 'first',
         'LENS_VLLM_NATIVE_TRACING': '0',
         'LENS_SERVICE_NAME_PER_SERVER': '1',
         'LENS_PROVISIONAL': 'enabled,span_groups,export_strategy,export_sample_rate,sampler_enabled,traces_enabled,'
-        'logs_enabled,exporter,vllm_native_tracing,service_name_per_server',
+        'logs_enabled,log_bodies,exporter,vllm_native_tracing,service_name_per_server',
     }
 
 
@@ -60,7 +61,7 @@ def test_a_config_object_decides_what_is_provisional_and_nothing_else(kind: type
     block = kind(enabled=True, traces_enabled=False, export_rank=5, service_name='object', logs_enabled=True)
     changed = project.override(DEFAULTS.values, ('traces_enabled', 'service_name', 'logs_enabled'), block)
 
-    assert changed == {**DEFAULTS.values, 'traces_enabled': False, 'service_name': 'object'}
+    assert changed == {**DEFAULTS.values, 'traces_enabled': False, 'service_name': 'object', 'logs_enabled': True}
     assert DEFAULTS.values['traces_enabled'] is True
 
 
