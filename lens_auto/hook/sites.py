@@ -109,7 +109,8 @@ class Builder:
         if rule['native'] and self._native.records(rule['file']):
             return False
         if kind == 'resource':
-            return self._resources
+            # Without a config to read, it describes what nobody would see of a process that records nothing.
+            return self._resources and (rule['settings'] is not None or self._traces or self._metrics)
         if kind in ('logger', 'metric'):
             return self._metrics and self._in_group(rule, rule['group'])
         if kind == 'vllm':
