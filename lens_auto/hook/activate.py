@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from lens_auto.settings.fields import Value
 
 _STATS_EVERY_NS = 1_000_000_000
+_TRACE = 'opentelemetry.trace'
 
 
 class Activation:
@@ -79,6 +80,7 @@ class Activation:
         self._threads = threads(self._recorder, self._faults)
         self.names |= frozenset(THREADS) | frozenset(plans.OTEL_MODULES)
         self._bridge: Bridge | None = None
+        self._before_bridge: dict[str, ModuleType] = {}
         self._logs = LogSeams(self._recorder, self._faults)
         self.names |= {LOGGING}
         self._children = children(self._recorder, self._faults)
@@ -167,7 +169,7 @@ class Activation:
         if name in plans.RAY_MODULES:
             self._known_ray().executed(name, module)
         if name in plans.OTEL_MODULES:
-            self._known_bridge().executed(name, module)
+            self._opentelemetry(name, module)
         self._patches.module(name, module)
         self.catch_up()
 
@@ -244,14 +246,26 @@ class Activation:
         """The span that this process was started under."""
         return of_multiprocessing() or self._starter
 
-    def _known_bridge(self) -> Bridge:
-        """What we know of the program's own OpenTelemetry, from the first of its modules on."""
+    def _opentelemetry(self, name: str, module: ModuleType) -> None:
+        """A module of the program's own OpenTelemetry has executed.
+
+        Ours stands on `opentelemetry.trace`, which is not imported for it: in the middle of another of its modules that
+        would run in a circle, and the program may never want it.
+        """
         if self._bridge is None:
+            self._before_bridge[name] = module
+            trace = sys.modules.get(_TRACE)
+            if name != _TRACE and (trace is None or _importing(trace)):
+                return
             from lens_auto.bridge.seams import Bridge
 
             self._bridge = Bridge(self._recorder, self._faults)
             self._select_bridge()
-        return self._bridge
+            for earlier, executed in self._before_bridge.items():
+                self._bridge.executed(earlier, executed)
+            self._before_bridge.clear()
+            return
+        self._bridge.executed(name, module)
 
     def _select_bridge(self) -> None:
         if self._bridge is not None:

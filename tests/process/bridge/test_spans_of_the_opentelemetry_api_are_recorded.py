@@ -277,6 +277,24 @@ meter.create_counter('wrong').add('x'); meter.create_counter('wrong').add(-1)
     assert found.instruments['tokens'] == ('counter', '{token}') and found.instruments['waiting'][0] == 'gauge'
 
 
+@pytest.mark.parametrize('order', [('metrics', 'trace'), ('trace', 'metrics')], ids='-'.join)
+def test_whichever_half_of_it_is_imported_first(tmp_path: Path, order: tuple[str, str]) -> None:
+    main = """
+from opentelemetry import %s
+print(sorted(name for name in __import__('sys').modules if name == 'opentelemetry.trace'))
+from opentelemetry import %s
+import work
+metrics.get_meter('mine').create_counter('tokens').add(5)
+with trace.get_tracer('mine').start_as_current_span('theirs'): work.step()
+"""
+    program = Program(tmp_path, {'work.py': WORK, 'main.py': main % order})
+    traced = program.traced(RULES)
+    assert traced.visible() == program.plain().visible()
+    assert traced.journal.reports('fault') == traced.journal.reports('missing') == []
+    assert traced.journal.tree() == 'theirs\n  step'
+    assert traced.journal.points == [('tokens', 5, {})]
+
+
 def test_nothing_is_patched_where_nothing_is_recorded(tmp_path: Path) -> None:
     source = (
         HEAD
