@@ -22,7 +22,7 @@ import pytest
 from tests.helpers import run
 from tests.helpers.ray_program import RayPlace
 from tests.helpers.run import LENS, Place, Run, Span
-from tests.helpers.vllm_venv import NoVllm, model, python_with_vllm
+from tests.helpers.vllm_venv import NoVllm, model, python_with_vllm, wanted
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.slow, pytest.mark.timeout(1500)]
 PROGRAMS = Path(__file__).parent / 'vllm_programs'
@@ -39,10 +39,10 @@ ENGINE = {
 ONE_PROCESS = {'VLLM_ENABLE_V1_MULTIPROCESSING': '0'}
 
 
-@pytest.fixture(scope='module')
-def python() -> str:
+@pytest.fixture(scope='module', params=wanted())
+def python(request: pytest.FixtureRequest) -> str:
     try:
-        return python_with_vllm()
+        return python_with_vllm(request.param)
     except NoVllm as reason:
         pytest.skip(str(reason))
 
