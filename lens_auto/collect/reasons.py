@@ -7,6 +7,7 @@ import os
 
 from lens_auto.collect import rollcall
 from lens_auto.collect.figures import number, plural
+from lens_auto.record.format import NOT_INSTALLED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def rules(totals: Totals, nothing: bool) -> list[str]:
     """
     found = _Found()
     matched = {_file(row) for row in totals.rules if row.processes or row.calls or row.spans}
-    used = matched | {_file(row) for row in totals.rules if row.missing}
+    used = matched | {_file(row) for row in totals.rules if _looked_for(row)}
     # A process that does not record by the settings, or could not, says nothing of what it imported.
     blind = bool(strategy(totals)) or not any(rollcall.took_part(row) for row in totals.processes)
     for row in totals.rules:
@@ -83,7 +84,8 @@ def rules(totals: Totals, nothing: bool) -> list[str]:
         elif row.on and (row.processes or row.calls):
             _matched(row, nothing, found, shares_its_targets(row, totals.rules))
         elif row.on and row.missing:
-            found.add(f'matched nothing ({", ".join(row.missing)})', row)
+            if _file(row) in used or nothing or _file(row) in totals.named:
+                found.add(f'matched nothing ({", ".join(row.missing)})', row)
         elif row.on and not blind:
             if _file(row) in used:
                 if nothing or _file(row) not in matched:
@@ -99,12 +101,17 @@ def not_selected(totals: Totals) -> dict[str, list[str]]:
     Args:
         totals: The run.
     """
-    used = {_file(row) for row in totals.rules if row.processes or row.calls or row.missing} | set(totals.named)
+    used = {_file(row) for row in totals.rules if row.processes or row.calls or _looked_for(row)} | set(totals.named)
     off: dict[str, list[str]] = {}
     for row in totals.rules:
         if not row.on and (_file(row) in used or not used):
             off.setdefault(row.group, []).append(name_of(row))
     return off
+
+
+def _looked_for(row: RuleRow) -> bool:
+    """Whether some target was not there though its framework is: a rule of NeMo-RL may be on a function of Ray."""
+    return any(not reason.endswith(NOT_INSTALLED) for reason in row.missing)
 
 
 class _Found:

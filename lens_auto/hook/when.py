@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from lens_auto.record.format import NOT_INSTALLED
 from lens_auto.record.installed import version
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ def reason_off(when: Mapping[str, Any] | None, importable: Callable[[str], bool]
         return None
     module: str = when['module']
     if not importable(module):
-        return f'{module} is not installed here'
+        return f'{module} {NOT_INSTALLED}'
     wanted: str | None = when.get('version')
     if not wanted:
         return None

@@ -62,6 +62,7 @@ STATUS_ERROR = 2
 PATCHED = 'patched'  # {key, target, state}
 UNPATCHED = 'unpatched'  # {key, target}
 MISSING = 'missing'  # {key, target, reason}
+NOT_INSTALLED = 'is not installed here'  # how the reason ends where the rule's whole file does not apply
 FAULT = 'fault'  # {key, where, type, frames, count}
 # {key: [calls, spans, errors, ns, over_budget, unread, filtered]}, cumulative since the process began
 STATS = 'stats'

@@ -209,6 +209,23 @@ def test_a_module_that_is_not_there_is_told_as_missing() -> None:
     assert (asked, row(totals, 'actor').missing) == (['tiny.actors'], {'tiny has no module actors': 1})
 
 
+def test_a_framework_that_is_not_here_is_no_news_because_of_its_rule_on_another_one() -> None:
+    story = told(recorded=True)
+    other = {'kind': 'annotate', 'group': 'setup', 'on': True}
+    story.intake.ledger.know_rules(
+        [
+            {**other, 'key': 'theirs', 'name': 'ray:f', 'where': 'other.yaml:3', 'targets': ['ray:f']},
+            {**other, 'key': 'own', 'name': 'other:g', 'where': 'other.yaml:9', 'targets': ['other:g']},
+        ]
+    )
+    story.report(story.members[0], 'missing', key='theirs', target='', reason='other is not installed here')
+    text, totals = shown(story)
+    assert row(totals, 'theirs').missing == {'other is not installed here': 1}
+    assert 'other' not in text
+    totals.named.append('other.yaml')
+    assert 'other is not installed here' in render(merge([totals]), PLAIN)
+
+
 def test_what_never_occurred_is_the_union_over_launchers() -> None:
     parts: list[Totals] = []
     for label in ('rollout', 'renamed'):
