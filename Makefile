@@ -17,11 +17,12 @@ BENCHES := bench/span.py bench/call.py bench/idle_process.py bench/start.py benc
 
 # Each in a venv of its own, made once and kept in ~/.cache/lens-auto-tests.
 RAY_VERSIONS := 2.40.0,2.48.0,newest
+VLLM_VERSIONS := 0.31.0,0.32.0
 
 .PHONY: help demo demo-ray demo-vllm test test-frameworks torture lint types docs bench clean
 
 help:
-	@echo 'make demo             a small GRPO training, traced: the step table and a run folder (a few minutes the first time)'
+	@echo 'make demo             a small GRPO training, traced: the step table, a run folder and a report (a few minutes the first time)'
 	@echo 'make demo-ray         the same on Ray actors, then with generation running ahead'
 	@echo 'make demo-vllm        the same with rollouts by a real vLLM engine on the CPU (4 GB and some minutes the first time)'
 	@echo 'make test             all tests'
@@ -36,6 +37,7 @@ help:
 demo: $(VENV)/.has-demo
 	@echo '$$ lens-instrument python examples/run_grpo.py'
 	@PATH="$(CURDIR)/$(BIN):$$PATH" lens-instrument python examples/run_grpo.py
+	@$(BIN)/lens-report html
 
 # Each training in turn, so that the second has the machine to itself.
 demo-ray: $(VENV)/.has-demo-ray
@@ -55,7 +57,7 @@ test: $(VENV)/.has-dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-frameworks: $(VENV)/.has-dev
-	LENS_TEST_RAY=$(RAY_VERSIONS) $(BIN)/python -m pytest tests/ray tests/frameworks tests/process/codemod $(PYTEST_ARGS)
+	LENS_TEST_RAY=$(RAY_VERSIONS) LENS_TEST_VLLM=$(VLLM_VERSIONS) $(BIN)/python -m pytest tests/ray tests/frameworks tests/process/codemod $(PYTEST_ARGS)
 
 torture: $(VENV)/.has-dev
 	$(BIN)/python tests/fidelity/torture.py
@@ -89,12 +91,12 @@ $(VENV)/pyvenv.cfg:
 
 $(VENV)/.has-demo: pyproject.toml constraints/torch-cpu.txt $(VENV)/pyvenv.cfg
 	@echo 'installing lens-auto and torch into $(VENV)'
-	@$(PIP) install $(TORCH) -e '.[demo]'
+	@$(PIP) install $(TORCH) -e '.[demo,report]'
 	@touch $@
 
 $(VENV)/.has-demo-ray: pyproject.toml constraints/torch-cpu.txt $(VENV)/pyvenv.cfg
 	@echo 'installing lens-auto, torch and Ray into $(VENV)'
-	@$(PIP) install $(TORCH) -e '.[demo,ray]'
+	@$(PIP) install $(TORCH) -e '.[demo,ray,report]'
 	@touch $(VENV)/.has-demo $@
 
 $(VENV)/.has-dev: pyproject.toml constraints/torch-cpu.txt constraints/tools.txt $(VENV)/pyvenv.cfg
