@@ -20,7 +20,7 @@ from lens_auto.record.format import MISSING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import CodeType, ModuleType
     from typing import Any
 
@@ -77,12 +77,24 @@ class Sources:
         edits = [wanted for wanted in self._by_module.get(name, ()) if wanted.rewrites and self._wants(wanted.rule)]
         if not edits:
             return None
-        source, path, reason = _source(name, loader)
+        path, reason = _file(name, loader)
+        # Asked before the file is read: what changes meanwhile is not in this state any more.
+        state = bytecode.state(path) if self._folder and path else ''
+        variant = self._variant(path, edits) if state else ''
+        kept: Kept | None = None
+        if state and (known := bytecode.noted(self._folder, variant, state)):
+            kept = bytecode.fetch(self._folder, known)
+        if kept is not None:
+            return self._told(kept, path, edits)
+        source, reason = (None, reason) if reason else _read(path, loader)
         if source is None:
             for wanted in edits:
                 wanted.reason = reason
             return None
-        return self._code(source, path, edits)
+        code = self._code(source, path, edits)
+        if code is not None and state:
+            bytecode.note(self._folder, variant, state, bytecode.entry(source, variant))
+        return code
 
     def of_main(self, name: str, loader: Any) -> CodeType | None:
         """The code of a module that is run as `__main__`, None where that is the loader's own.
@@ -91,7 +103,8 @@ class Sources:
             name: The module.
             loader: Its loader.
         """
-        source, path, reason = _source(name, loader)
+        path, reason = _file(name, loader)
+        source, reason = (None, reason) if reason else _read(path, loader)
         listed = self._of_main(name, path)
         if source is None:
             for wanted in listed:
@@ -140,9 +153,8 @@ class Sources:
 
     def _code(self, source: bytes, path: str, edits: list[Wanted], defined: list[Wanted] | None = None) -> Any:
         main, defined = defined is not None, defined or []
-        names = tuple(sorted({wanted.first for wanted in defined}))
-        spelled = [wanted.spelled() for wanted in edits]
-        entry = bytecode.entry(source, path, (spelled, names)) if self._folder else ''
+        names = _names(defined)
+        entry = bytecode.entry(source, self._variant(path, edits, names)) if self._folder else ''
         kept: Kept | None = bytecode.fetch(self._folder, entry) if entry else None
         if kept is None:
             from lens_auto.hook.rewritten import make
@@ -158,6 +170,14 @@ class Sources:
                 return None
             if entry and lasting:
                 bytecode.store(self._folder, entry, *kept)
+        return self._told(kept, path, edits, defined)
+
+    @staticmethod
+    def _variant(path: str, edits: list[Wanted], names: tuple[str, ...] = ()) -> str:
+        return bytecode.variant(path, ([wanted.spelled() for wanted in edits], names))
+
+    def _told(self, kept: Kept, path: str, edits: list[Wanted], defined: Sequence[Wanted] = ()) -> CodeType:
+        """The code; what became of each thing that the rules name is told."""
         code, (outcomes, bound) = kept
         for wanted, (places, reason) in zip(edits, outcomes, strict=True):
             wanted.places, wanted.reason = places, reason
@@ -196,24 +216,38 @@ class Sources:
         return wanted.module != MAIN or wanted.is_place or wanted.first in self._bound
 
 
-def _source(name: str, loader: Any) -> tuple[bytes | None, str, str]:
-    """A module's source and file, or why it cannot be had."""
+def _names(defined: list[Wanted]) -> tuple[str, ...]:
+    return tuple(sorted({wanted.first for wanted in defined}))
+
+
+def _file(name: str, loader: Any) -> tuple[str, str]:
+    """A module's file, and why its source cannot be had, '' if it can."""
     kind: type[Any] = type(loader)  # pyright: ignore[reportUnknownVariableType]
     archive: Any = getattr(sys.modules.get('zipimport'), 'zipimporter', None)
     plain = next((base for base in (SourceFileLoader, archive) if base is not None and issubclass(kind, base)), None)
     if plain is None:
-        return None, '', _why_not(kind)
+        return '', _why_not(kind)
     if any(getattr(kind, part, None) is not getattr(plain, part, None) for part in _COMPILES):
-        return None, '', f'{kind.__module__}.{kind.__qualname__} compiles it in its own way'
+        return '', f'{kind.__module__}.{kind.__qualname__} compiles it in its own way'
     try:
         path: str = loader.get_filename(name)
-        if not path.endswith('.py'):
-            return None, path, 'there is only its bytecode'
-        return loader.get_data(path), path, ''
     except (OSError, ImportError) as error:
-        if foreign(error):
-            raise
-        return None, '', f'its source cannot be read: {type(error).__name__}'
+        return '', _unreadable(error)
+    return path, '' if path.endswith('.py') else 'there is only its bytecode'
+
+
+def _read(path: str, loader: Any) -> tuple[bytes | None, str]:
+    """A module's source, or why it cannot be read."""
+    try:
+        return loader.get_data(path), ''
+    except (OSError, ImportError) as error:
+        return None, _unreadable(error)
+
+
+def _unreadable(error: Exception) -> str:
+    if foreign(error):
+        raise error
+    return f'its source cannot be read: {type(error).__name__}'
 
 
 def _why_not(kind: type[Any]) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def program(tmp_path: Path) -> Program:
 
 
 def entries(program: Program) -> list[Path]:
-    return sorted((program.folder / 'cache' / 'rewritten').glob('*'))
+    return sorted((program.folder / 'cache' / 'rewritten').glob('*.code'))
 
 
 def missing(outcome: Outcome) -> list[str]:
@@ -101,6 +102,50 @@ def test_each_state_of_source_rules_and_interpreter_has_its_own_entry(program: P
     assert run() == 4
     assert {stat.S_IMODE(path.stat().st_mode) for path in entries(program)} == {0o600}
     assert stat.S_IMODE((program.folder / 'cache' / 'rewritten').stat().st_mode) == 0o700
+
+
+READING = """
+import os, sys
+opened = []
+def hear(event, given):
+    if event == 'open' and str(given[0]).endswith('loop.py'):
+        opened.append('source')
+sys.addaudithook(hear)
+from trainer.loop import Trainer
+print(opened, Trainer().one(3), Trainer().fit(2))
+"""
+
+
+def test_the_source_of_a_file_that_is_the_same_file_is_not_read(program: Program) -> None:
+    program.write({'main.py': READING})
+    path = program.app / 'trainer' / 'loop.py'
+    assert program.traced([FIT]).stdout == "['source'] 3 done\n"
+    time.sleep(2.1)  # until nothing can change within the clock's resolution of its last change
+    assert program.traced([FIT]).stdout == "['source'] 3 done\n"
+    assert program.traced([FIT]).stdout == '[] 3 done\n'
+    assert program.traced([FIT]).journal.names() == ['fit'] * 2
+
+    before = path.stat()
+    path.write_text(path.read_text().replace("'done'", "'over'"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert program.traced([FIT]).stdout == "['source'] 3 over\n"
+
+    other = path.with_name('other.py')
+    other.write_text(path.read_text().replace("'over'", "'else'"))
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.replace(other, path)
+    assert program.traced([FIT]).stdout == "['source'] 3 else\n"
+
+
+def test_a_file_that_has_just_been_written_is_not_noted(program: Program) -> None:
+    path = program.app / 'trainer' / 'loop.py'
+    for word in ('this', 'that'):
+        path.write_text(TRAINER.replace('done', word))
+        program.write({'main.py': READING})
+        traced = program.traced([FIT])
+        assert traced.stdout.endswith(f'{word}\n')
+    assert not list((program.folder / 'cache' / 'rewritten').glob('*.seen'))
 
 
 def spoil_nothing(folder: Path) -> None:
