@@ -79,6 +79,10 @@ STARTS = {
         ROOT,
     ),
     'os.spawnv': ('show(os.spawnv(os.P_WAIT, sys.executable, CHILD))', ROOT),
+    'os.popen': (
+        '(lambda pipe: (print(pipe.read()), show(pipe.close())))(os.popen(" ".join(CHILD)))',
+        UNDER,  # it is a Popen with shell=True
+    ),
     'os.system': ('show(os.waitstatus_to_exitcode(os.system(" ".join(CHILD))))', ROOT),
     'multiprocessing, fork': ('process("fork")', UNDER),
     'multiprocessing, spawn': ('process("spawn")', UNDER),
@@ -242,6 +246,14 @@ def test_exec_in_place_goes_on_in_a_journal_of_the_same_process(tmp_path: Path) 
     assert sorted(traced.journal.names()) == ['before', 'child']
     names = [identity(path.name) for path in (tmp_path / 'spool').glob('*.jnl')]
     assert len({name[0] for name in names if name}) == 1 and len(names) == 2
+
+
+def test_a_span_that_is_open_at_an_exec_in_place_is_known_and_has_no_end(tmp_path: Path) -> None:
+    source = HEAD + 'work.outer(lambda: (sys.stdout.flush(), os.execv(sys.executable, CHILD)))\n'
+    program = Program(tmp_path, {'work.py': WORK, 'child.py': CHILD, 'main.py': source})
+    traced = program.traced(RULES)
+    assert traced.visible() == program.plain().visible()
+    assert traced.journal.tree() == 'outer...\nchild'
 
 
 def test_a_daemon_that_leaves_its_parent_behind(tmp_path: Path) -> None:
