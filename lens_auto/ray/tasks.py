@@ -38,7 +38,7 @@ class Tasks:
             wants to know.
     """
 
-    __slots__ = ('_alone', '_faults', '_identity', '_put', '_recorder', '_worker', 'names')
+    __slots__ = ('_alone', '_assigned', '_faults', '_identity', '_put', '_recorder', '_worker', 'names')
 
     def __init__(self, recorder: Recorder, faults: Faults, ranked: Callable[[], None]):
         """See the class.
@@ -56,6 +56,7 @@ class Tasks:
         self._put = recorder.journal.put
         # Nobody wants to know of a call without a span around it.
         self._alone = not self._worker
+        self._assigned: Any = None
 
     def select(self, on: bool) -> None:
         """Tell the recorder whether to ask for the task of a span that nothing encloses.
@@ -78,7 +79,7 @@ class Tasks:
     def _first(self, span: Span) -> None:
         """A span begins that nothing here encloses: its parent is whoever submitted the task; the collector knows."""
         try:
-            core = core_worker()
+            core = self._core()
             if core is None:
                 return
             self._identity.tell(core)
@@ -96,8 +97,21 @@ class Tasks:
 
     def _origin(self) -> tuple[bytes, int] | None:
         """The task whose code starts a thread while no span is current, with its attempt."""
-        core = core_worker()
+        core = self._core()
         return None if core is None else origin.get() or _current_task(core)
+
+    def _core(self) -> Any:
+        """Ray's core worker, once this worker has a job.
+
+        A worker runs code before it has one: a hook that sets up tracing or the process, modules loaded ahead. A core
+        worker that is asked for its task then ends the process, which nothing can catch.
+        """
+        core = core_worker()
+        if core is not None and core is not self._assigned:
+            if core.get_current_job_id().is_nil():
+                return None
+            self._assigned = core
+        return core
 
     def submitted(self, result: Any, name: Callable[[Any], str], target: Any) -> None:
         """Ray has taken a call: note its task, and under which span it was made.
