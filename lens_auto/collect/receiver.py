@@ -10,12 +10,14 @@ from __future__ import annotations
 import _thread
 import os
 from collections import deque
+from time import sleep
 
 from lens_auto.collect.received import Damaged, spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
+    from http.server import ThreadingHTTPServer
     from typing import Any
 
     from lens_auto.collect.received import Received
@@ -25,6 +27,7 @@ _PATH = '/v1/traces'
 _LARGEST = 16 << 20  # bytes of one request, packed or not; the SDK sends 512 spans at a time
 _MOST_WAITING = 100_000  # spans: beyond it senders are asked to try again
 _SECONDS = 10.0  # for a sender to say what it has to
+_PAUSE = 0.1  # seconds
 # What the exporters of OpenTelemetry try again.
 _OK, _BAD, _NOT_FOUND, _TOO_LARGE, _LATER = 200, 400, 404, 413, 503
 
@@ -49,6 +52,7 @@ class Receiver:
         self._socket: socket.socket = socket.create_server(('127.0.0.1', 0), backlog=128)
         self._token = os.urandom(16).hex()
         self.endpoint = f'http://127.0.0.1:{self._socket.getsockname()[1]}/{self._token}'
+        self._closed = False
         self._came: deque[Received] = deque()
         self.damaged = self.refused = 0
 
@@ -57,7 +61,14 @@ class Receiver:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Listen no longer; the thread that does comes to its end."""
+        import socket
+
+        self._closed = True
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)  # what ends a blocked `accept`, as closing alone does not
+        except OSError:
+            pass  # not on every system
         self._socket.close()
 
     def start(self) -> None:
@@ -96,7 +107,22 @@ class Receiver:
         server.daemon_threads = True
         # A sender that hangs up is no news.
         server.handle_error = lambda request, client_address: None
-        _thread.start_new_thread(server.serve_forever, ())
+        _thread.start_new_thread(self._accept, (server,))
+
+    def _accept(self, server: ThreadingHTTPServer) -> None:
+        while True:
+            try:
+                request, address = self._socket.accept()
+            except OSError:
+                if self._closed:
+                    return
+                sleep(_PAUSE)  # no descriptor is left, or the sender is gone: it tries again
+                continue
+            try:
+                server.process_request(request, address)
+            except RuntimeError:  # no thread can be started
+                server.shutdown_request(request)
+                sleep(_PAUSE)
 
     def _take(self, body: bytes, encoding: str) -> int:
         if len(self._came) >= _MOST_WAITING:

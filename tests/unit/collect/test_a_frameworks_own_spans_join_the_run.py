@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import gzip
 import os
 import socket
+import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -175,3 +178,19 @@ def test_a_socket_that_says_nothing_holds_up_nobody(receiver: Receiver) -> None:
 
 def test_the_listener_is_not_handed_to_children(receiver: Receiver) -> None:
     assert not os.get_inheritable(receiver.fileno())
+
+
+def test_closed_at_any_moment_its_thread_ends_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Any] = []
+    monkeypatch.setattr(sys, 'unraisablehook', heard.append)
+    before = _thread._count()
+    for pause in [0.0, 0.0, 0.001, 0.01] * 25:
+        made = Receiver()
+        made.start()
+        time.sleep(pause)
+        made.close()
+    deadline = time.monotonic() + 10
+    while _thread._count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert _thread._count() <= before
+    assert heard == []
