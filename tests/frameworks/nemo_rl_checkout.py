@@ -18,7 +18,7 @@ import os
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,9 @@ SUITES = {
     'single_controller': ('single_controller',),
     'experience': ('experience',),
 }
+
+# How often a test with another outcome than without us is run again without us: does it have that outcome there too?
+UNRELIABLE = 8
 
 # Plugins of ours beside this file: NeMo-RL's PPO tests replace the timer, and without one there are no phases.
 PLUGINS = {'ppo': ('-p', 'real_ppo_timer')}
@@ -148,13 +151,13 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _outcomes(folder: Path, suite: str, *launcher: str) -> dict[str, str]:
-    """Run a suite; what became of each of its tests."""
+def _outcomes(folder: Path, suite: str, *launcher: str, only: Iterable[str] = ()) -> dict[str, str]:
+    """Run a suite, or only some of its tests; what became of each."""
     checkout, python = _place('LENS_TEST_NEMO_RL'), _place('LENS_TEST_NEMO_RL_PYTHON')
     report = folder / 'outcomes.xml'
     options = ('-o', 'addopts=', '-q', '-p', 'no:cacheprovider', '-W', 'ignore', '--timeout=120')
-    paths = [f'tests/unit/{path}' for path in SUITES[suite]]
-    options += (*PLUGINS.get(suite, ()), f'--junitxml={report}')
+    paths = [*only] or [f'tests/unit/{path}' for path in SUITES[suite]]
+    options += (*PLUGINS.get(suite, ()), f'--junitxml={report}', '-o', 'junit_family=xunit1')
     command = [*_alone(), *launcher, str(python), '-m', 'pytest', *paths, *options]
     with (folder / 'output.log').open('wb') as output:
         subprocess.run(command, cwd=checkout, env=_environment(), stdout=output, stderr=output, check=False)
@@ -162,7 +165,9 @@ def _outcomes(folder: Path, suite: str, *launcher: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for case in ElementTree.parse(report).iter('testcase'):
         kinds = {child.tag for child in case} & {'failure', 'error', 'skipped'}
-        found[f'{case.get("classname")}::{case.get("name")}'] = min(kinds, default='passed')
+        path, names = case.get('file', ''), case.get('classname', '').split('.')
+        classes = names[len(Path(path).with_suffix('').parts) :]
+        found['::'.join((path, *classes, case.get('name', '')))] = min(kinds, default='passed')
     return found
 
 
@@ -186,8 +191,17 @@ def test_each_test_has_the_outcome_it_has_without_us(
     without = _outcomes(tmp_path, suite)
     outcomes, run = with_us
     assert len(without) >= 100 or suite == 'ppo'
-    differing = {name: (without.get(name), outcomes.get(name)) for name in {*without, *outcomes}}
-    assert {name: pair for name, pair in differing.items() if pair[0] != pair[1]} == {}
+    differing = {name for name in {*without, *outcomes} if without.get(name) != outcomes.get(name)}
+    assert differing <= {*without} & {*outcomes}
+    # Some wait for a task that they cancel at the moment it ends, and now and then for ever: without us as well.
+    for turn in range(UNRELIABLE):
+        if not differing:
+            break
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        again = _outcomes(folder, suite, only=sorted(differing))
+        differing = {name for name in differing if again[name] != outcomes[name]}
+    assert {name: (without[name], outcomes[name]) for name in differing} == {}
     assert not run.facts['faults']
 
 
