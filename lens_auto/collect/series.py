@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metric points become OTLP data points: gauges as they are; counters and histograms summed per process and labels."""
+"""Metric points become OTLP data points: gauges and levels as they are; the rest summed per process and labels."""
 
 # ruff: noqa: UP031 -- JSON is full of braces: with % a template shows the text it makes
 
@@ -21,6 +21,7 @@ MOST_LABEL_SETS = 1000
 OVERFLOW = {'otel.metric.overflow': True}
 _INT64 = 1 << 63
 _CUMULATIVE, _DELTA = 2, 1
+_LEVEL = '"sum":{"dataPoints":[%%s],"aggregationTemporality":%d,"isMonotonic":false}' % _CUMULATIVE
 
 # The SDK's default boundaries, and a finer, longer scale for durations in seconds (a step may take half an hour).
 _BOUNDS = (0.0, 5.0, 10.0, 25.0, 50.0, 75.0, 100.0, 250.0, 500.0, 750.0, 1000.0, 2500.0, 5000.0, 7500.0, 10000.0)
@@ -83,7 +84,7 @@ class Series:
         overflowed: Points whose labels were left out, the metric having `MOST_LABEL_SETS` label sets already.
     """
 
-    __slots__ = ('_gauges', '_labels', '_states', '_temporality', 'overflowed')
+    __slots__ = ('_levels', '_labels', '_states', '_temporality', 'overflowed')
 
     def __init__(self, delta: bool = False) -> None:
         """Begin with nothing.
@@ -93,7 +94,7 @@ class Series:
         """
         self._temporality = _DELTA if delta else _CUMULATIVE
         self._labels: dict[Key, dict[Labels, str]] = {}
-        self._gauges: dict[Key, list[str]] = {}
+        self._levels: dict[Key, list[str]] = {}
         self._states: dict[Key, dict[str, Sum | Buckets]] = {}
         self.overflowed = 0
 
@@ -113,9 +114,9 @@ class Series:
 
         Args:
             name: Metric name.
-            instrument: 'gauge', 'counter' or 'histogram'.
+            instrument: 'gauge', 'updowncounter' (a level), 'counter' or 'histogram'.
             unit: UCUM unit.
-            value: Value, increment or observation.
+            value: Value, level, increment or observation.
             labels: Its labels.
             at: Wall-clock nanoseconds.
             since: When the process began, for sums.
@@ -125,15 +126,16 @@ class Series:
         key = (name, instrument, unit)
         text = self._bounded(key, labels)
         exemplar = _exemplar(value, at, trace_id, span_id) if span_id else ''
-        if instrument == 'gauge':
-            self._gauges.setdefault(key, []).append(_number_point(text, 0, at, value, exemplar))
+        if instrument in ('gauge', 'updowncounter'):
+            begun = 0 if instrument == 'gauge' else since
+            self._levels.setdefault(key, []).append(_number_point(text, begun, at, value, exemplar))
             return
         if value != value:
             return  # not a number: it would spoil the sum and has no bucket
         states = self._states.setdefault(key, {})
         state = states.get(text)
         if state is None:
-            state = Sum(text, since) if instrument == 'counter' else Buckets(text, since, _bounds(unit))
+            state = Sum(text, since) if instrument == 'counter' else Buckets(text, since, bounds_of(unit))
             states[text] = state
         state.last = max(state.last, at)
         state.exemplar = exemplar
@@ -166,10 +168,12 @@ class Series:
         """What came since the last flush: OTLP metrics, and how many data points they hold."""
         metrics: list[str] = []
         count = 0
-        for key, points in self._gauges.items():
-            metrics.append(_metric(key, '"gauge":{"dataPoints":[%s]}' % ','.join(points)))
+        for key, points in self._levels.items():
+            # A level is a sum that can fall, and cumulative whatever temporality is preferred.
+            shape = _LEVEL if key[1] == 'updowncounter' else '"gauge":{"dataPoints":[%s]}'
+            metrics.append(_metric(key, shape % ','.join(points)))
             count += len(points)
-        self._gauges.clear()
+        self._levels.clear()
         for key, states in self._states.items():
             changed = [state for state in states.values() if state.changed]
             if changed:
@@ -218,7 +222,7 @@ class Series:
                 state: Sum | Buckets = Sum(labels, since)
                 (state.value,) = values
             else:
-                state = Buckets(labels, since, _bounds(key[2]))
+                state = Buckets(labels, since, bounds_of(key[2]))
                 state.count, state.total, state.least, state.most = values[:4]
                 state.counts = list(values[4])
             state.last = last
@@ -227,7 +231,12 @@ class Series:
             self._labels.setdefault(key, {})[ident] = text
 
 
-def _bounds(unit: str) -> tuple[float, ...]:
+def bounds_of(unit: str) -> tuple[float, ...]:
+    """The upper edges of a histogram's buckets.
+
+    Args:
+        unit: Its unit.
+    """
     return _SECONDS if unit == 's' else _BOUNDS
 
 

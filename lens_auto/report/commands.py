@@ -23,7 +23,10 @@ from lens_auto.report.folder import NoRun, Run, find, load
 from lens_auto.report.live import Stack, stacks
 from lens_auto.report.metrics import metrics as all_metrics
 from lens_auto.report.phases import phases as all_phases
+from lens_auto.report.requests import requests as all_requests
+from lens_auto.report.show_metrics import metric_table, request_table, spark
 from lens_auto.report.steps import steps as all_steps
+from lens_auto.report.tables import console, is_unicode, lines, section
 from lens_auto.report.verdicts import verdicts
 from lens_auto.report.warnings import warnings
 from lens_auto.report.workers import workers as all_workers
@@ -67,7 +70,7 @@ def _labelled(run: Run, rows: list[Any]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for row in rows:
         one: dict[str, Any] = plain(row)
-        one['process'] = run.store.processes[int(row.process)].label
+        one['process'] = None if row.process is None else run.store.processes[int(row.process)].label
         found.append(one)
     return found
 
@@ -77,7 +80,7 @@ def overview(options: Namespace) -> int:
     run = _load(options)
     known = facts(run.store, run.tree)
     found, phase_rows = verdicts(known), all_phases(run.store, run.tree)
-    measured, said = all_metrics(run.store), warnings(run)
+    measured, asked, said = all_metrics(run.store), all_requests(run.store), warnings(run)
     if options.json:
         return _print_json(
             {
@@ -91,30 +94,33 @@ def overview(options: Namespace) -> int:
                 'phases': phase_rows,
                 'goodput': known.goodput.seconds if known.goodput else {},
                 'stragglers': _labelled(run, known.slow),
+                'requests': _labelled(run, asked),
                 'metrics': [{**plain(one), 'times': None, 'values': None} for one in measured],
                 'warnings': said,
             }
         )
-    out = show.console()
+    out = console()
     out.print(show.title(run))
     out.print()
     out.print(show.verdict_lines(found))
     if phase_rows:
-        out.print(show.section('phases', show.phase_table(phase_rows, out)))
+        out.print(section('phases', show.phase_table(phase_rows, out)))
     if (
         known.goodput is not None
         and known.goodput.total
         and any(known.goodput.share(b) for b in ('productive', 'idle'))
     ):
-        out.print(show.section('goodput of the steps', show.goodput_line(known.goodput, out)))
+        out.print(section('goodput of the steps', show.goodput_line(known.goodput, out)))
     if len(known.listed) > 1:
-        out.print(show.section('steps', _course(known.listed, out)))
+        out.print(section('steps', _course(known.listed, out)))
     if known.slow:
-        out.print(show.section('slow by themselves', show.straggler_table(known.slow, run)))
+        out.print(section('slow by themselves', show.straggler_table(known.slow, run)))
+    if asked:
+        out.print(section('requests of the engines', request_table(asked, run, out)))
     if measured:
-        out.print(show.section('metrics', show.metric_table(measured, out, 8)))
+        out.print(section('metrics', metric_table(measured, out, 8)))
     if said:
-        out.print(show.section('to know', show.lines(said)))
+        out.print(section('to know', lines(said)))
     out.print()
     out.print(Text(f'read in {time(run.took * 1e9)}; more: {_MORE}', style='dim'))
     return 0
@@ -126,7 +132,7 @@ _MORE = 'lens-report steps, step N, workers, metrics, diff A B, why, top, html, 
 def _course(listed: list[Step], out: Any) -> Text:
     durations = [one.duration for one in listed]
     ordered = sorted(durations)
-    line = Text(show.spark(durations, 60, show.is_unicode(out)), style='cyan')
+    line = Text(spark(durations, 60, is_unicode(out)), style='cyan')
     line.append(
         f'  {len(durations)} steps, {time(ordered[0])} to {time(ordered[-1])}, '
         f'median {time(ordered[len(ordered) // 2])}'
@@ -140,7 +146,7 @@ def steps(options: Namespace) -> int:
     listed = all_steps(run.store, run.tree)
     if options.json:
         return _print_json(listed)
-    out = show.console()
+    out = console()
     out.print(show.title(run))
     if not listed:
         out.print('no span of group `step` was recorded')
@@ -184,12 +190,12 @@ def step(options: Namespace) -> int:
                 ],
             }
         )
-    out = show.console()
+    out = console()
     out.print(show.title(run))
     split = ', '.join(f'{kind} {percent(spent / max(1, chosen.duration))}' for kind, spent in chosen.kinds.items())
-    out.print(show.section(f'step {chosen.number}: {time(chosen.duration)}', show.lines([split])))
-    out.print(show.section('what held it up', show.path_table(held, chosen.duration)))
-    out.print(show.section('its spans (* on the critical path)', show.step_tree(run, chosen.row, path, out)))
+    out.print(section(f'step {chosen.number}: {time(chosen.duration)}', lines([split])))
+    out.print(section('what held it up', show.path_table(held, chosen.duration)))
+    out.print(section('its spans (* on the critical path)', show.step_tree(run, chosen.row, path, out)))
     return 0
 
 
@@ -199,7 +205,7 @@ def phases(options: Namespace) -> int:
     found = all_phases(run.store, run.tree)
     if options.json:
         return _print_json(found)
-    out = show.console()
+    out = console()
     out.print(show.title(run))
     out.print()
     out.print(show.phase_table(found, out, everything=True))
@@ -213,10 +219,10 @@ def workers(options: Namespace) -> int:
     slow = facts(run.store, run.tree).slow
     if options.json:
         return _print_json({'cells': _labelled(run, list(cells)), 'stragglers': _labelled(run, slow)})
-    out = show.console()
+    out = console()
     out.print(show.title(run))
-    out.print(show.section('mean time of a span', show.worker_table(cells, run, out)))
-    out.print(show.section('slow by themselves', show.straggler_table(slow, run)))
+    out.print(section('mean time of a span', show.worker_table(cells, run, out)))
+    out.print(section('slow by themselves', show.straggler_table(slow, run)))
     return 0
 
 
@@ -226,10 +232,10 @@ def metrics(options: Namespace) -> int:
     found = all_metrics(run.store)
     if options.json:
         return _print_json(found)
-    out = show.console()
+    out = console()
     out.print(show.title(run))
     out.print()
-    out.print(show.metric_table(found, out) if found else 'no metric was recorded')
+    out.print(metric_table(found, out) if found else 'no metric was recorded')
     return 0
 
 
@@ -239,13 +245,13 @@ def diff(options: Namespace) -> int:
     found = compared(one, other)
     if options.json:
         return _print_json([{**plain(each), 'change': each.change} for each in found])
-    out = show.console()
+    out = console()
     out.print(show.title(one))
     out.print(show.title(other))
     if not found:
         out.print('neither has steps to compare')
         return 1
-    out.print(show.section('per step', show.change_table(found, (f'A {one.name}', f'B {other.name}'))))
+    out.print(section('per step', show.change_table(found, (f'A {one.name}', f'B {other.name}'))))
     word = Text('noise: two standard errors of the difference, from how steps of a run differ among themselves', 'dim')
     out.print(word)
     return 0
@@ -257,7 +263,7 @@ def why(options: Namespace) -> int:
     found = stacks(run, died=True)
     if options.json:
         return _print_json(found)
-    out = show.console()
+    out = console()
     out.print(show.title(run))
     totals = run.totals
     if totals is not None and (totals.signal is not None or totals.exit_code):
@@ -266,7 +272,7 @@ def why(options: Namespace) -> int:
     if not found:
         out.print('no span was open in a process that ended')
         return 0
-    out.print(show.section('open when their process ended', show.stack_table(found, out)))
+    out.print(section('open when their process ended', show.stack_table(found, out)))
     out.print(_named(found))
     return 0
 
@@ -288,7 +294,7 @@ def top(options: Namespace) -> int:
     path = find(options.run, os.getcwd())
     if options.json:
         return _print_json(stacks(load(path, spans_only=True)))
-    out = show.console()
+    out = console()
     if options.once or not out.is_terminal:
         out.print(_top(load(path, spans_only=True), out))
         return 0
@@ -320,14 +326,14 @@ def _top(run: Run, out: Any) -> Group:
         )
     if not run.live:
         parts.append(Text('no process of this run is alive: lens-report why says what they died in', style='yellow'))
-    parts.append(show.section('open now', show.stack_table(found, out)))
+    parts.append(section('open now', show.stack_table(found, out)))
     return Group(*parts)
 
 
 def tail(options: Namespace) -> int:
     """Steps as they end."""
     path = find(options.run, os.getcwd())
-    out = show.console()
+    out = console()
     shown = 0
     while True:
         run = load(path, spans_only=True)

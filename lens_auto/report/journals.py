@@ -25,6 +25,7 @@ from lens_auto.record.format import (
     TASK,
 )
 from lens_auto.record.reader import ForeignSegment, identity, read, segments
+from lens_auto.report.otlp import labels_of
 from lens_auto.report.store import BUCKETS, ERROR, OPEN
 
 if TYPE_CHECKING:
@@ -181,9 +182,13 @@ def _enter(
         _span(span, what, ended + shift, flags, shift, process, store, tasks, calls)
     for span, what in member.opened.items():
         _span(span, what, max(end, what[2] + shift), OPEN, shift, process, store, tasks, calls)
-    for _, at, name, instrument, unit, value, _, _, _, _ in member.points:
+    for _, at, name, instrument, unit, value, labels, _, _, _ in member.points:
         try:
             store.point(str(name), process, at + shift, float(value), str(unit), str(instrument))
+            if instrument == 'histogram':
+                known = store.distribution(str(name), process, labels_of(labels or {}), str(unit))
+                if known is not None:
+                    known.observe(at + shift, float(value))
         except _WRONG:
             store.skip('metrics of wrong types')
 

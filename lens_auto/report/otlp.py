@@ -13,6 +13,7 @@ import zlib
 from typing import IO, TYPE_CHECKING, Any
 
 from lens_auto.report.arrays import np
+from lens_auto.report.distributions import Sum
 from lens_auto.report.store import BUCKETS, ERROR, ESTIMATED, ROW, TRUNCATED
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ LONGEST_LINE = 32 << 20
 _PIECE = 1 << 20
 _BUCKET = {name: number for number, name in enumerate(BUCKETS)}
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError)
+_DELTA = (1, 'AGGREGATION_TEMPORALITY_DELTA')
+_LONGEST_LABELS = 1024
+_MOST_OBSERVATIONS = 1 << 62
 _MANY = 12  # spans of a batch from which on columns pay
 _NONE = '0' * 16
 _SIXTEEN = {16}
@@ -316,6 +320,12 @@ def _metrics(group: dict[str, Any], store: Store) -> None:
                     for point in points:
                         at = int(point['timeUnixNano'])
                         store.point(name, process, at, _value(point, kind), unit, kind)
+                        if kind == 'histogram':
+                            labels = labels_of(plain_attributes(point.get('attributes')))
+                            known = store.distribution(name, process, labels, unit)
+                            if known is not None:
+                                delta = metric['histogram'].get('aggregationTemporality') in _DELTA
+                                known.take(_observed(point), int(point.get('startTimeUnixNano') or 0), at, delta)
             except _WRONG:
                 store.skip('metrics of wrong types')
 
@@ -333,6 +343,26 @@ def _value(point: dict[str, Any], kind: str) -> float:
     if 'asDouble' in point:
         return float(point['asDouble'])
     return float(int(point.get('asInt') or 0))
+
+
+def _observed(point: dict[str, Any]) -> Sum:
+    bounds = tuple(float(one) for one in point.get('explicitBounds') or ())
+    counts = tuple(int(one) for one in point.get('bucketCounts') or ())
+    if len(counts) != len(bounds) + 1:
+        bounds, counts = (), ()
+    count, total = int(point.get('count') or 0), float(point.get('sum') or 0.0)
+    if total - total != 0 or not all(0 <= one < _MOST_OBSERVATIONS for one in (count, *counts)):
+        raise ValueError('no count, or no number')
+    return Sum(count, total, float(point.get('min', 'inf')), float(point.get('max', '-inf')), bounds, counts)
+
+
+def labels_of(labels: dict[str, Any]) -> str:
+    """Labels as a text that is the same for the same ones.
+
+    Args:
+        labels: Plain.
+    """
+    return ', '.join(f'{key}={value}' for key, value in sorted(labels.items()))[:_LONGEST_LABELS]
 
 
 def _nothing(group: dict[str, Any], store: Store) -> None:

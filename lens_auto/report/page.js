@@ -45,6 +45,8 @@
   // Ticks a millisecond apart need more digits than a duration.
   const axis = (us, tick) => (us / 1e6).toFixed(Math.max(0, Math.min(6, 6 - Math.floor(Math.log10(tick))))) + ' s';
   const percent = (part) => (100 * part).toFixed(1) + ' %';
+  // More than all of the steps' time is of spans that overlap.
+  const AT_ONCE = 1.05, ofStep = (share) => share < AT_ONCE ? percent(share) : `${+share.toFixed(share < 10 ? 1 : 0)} x`;
 
   // ---- head, verdicts, goodput ----
   $('title').textContent = `${run.name}  ${run.took}  ${run.spans_total.toLocaleString('en')} spans` + (run.live ? '  (live)' : '');
@@ -59,21 +61,19 @@
       `${time(one.median / 1e3)}; ${percent(one.share)} of the steps`));
   }
   const ACCOUNT = { productive: '#009E73', overhead: '#56B4E9', idle: '#E69F00', wasted: '#D55E00', unaccounted: '#CBD2D9' };
-  if (Object.keys(run.goodput).length) {
-    $('goodput').append(el('h2', 'Goodput of the steps'));
-    const bar = el('div', undefined, 'stack');
-    for (const bucket in ACCOUNT) {
-      const share = run.goodput[bucket] || 0;
-      if (share < 0.0005) continue;
-      const part = el('div', `${bucket} ${percent(share)}`);
-      part.style.width = 100 * share + '%';
-      part.style.background = ACCOUNT[bucket];
+  // A bar of named shares; the names once more below, where a part is too narrow for its own.
+  const stacked = (colours, shares) => {
+    const shown = Object.keys(colours).filter((name) => shares[name] >= 0.0005), bar = el('div', undefined, 'stack');
+    for (const name of shown) {
+      const part = el('div', `${name} ${percent(shares[name])}`);
+      part.style.width = 100 * shares[name] + '%';
+      part.style.background = colours[name];
       part.title = part.textContent;
       bar.append(part);
     }
-    $('goodput').append(bar, el('div', Object.keys(ACCOUNT).filter((b) => run.goodput[b] >= 0.0005)
-      .map((b) => `${b} ${percent(run.goodput[b])}`).join('   '), 'dim'));
-  }
+    return [bar, el('div', shown.map((name) => `${name} ${percent(shares[name])}`).join('   '), 'dim')];
+  };
+  if (Object.keys(run.goodput).length) $('goodput').append(el('h2', 'Goodput of the steps'), ...stacked(ACCOUNT, run.goodput));
 
   // ---- timeline ----
   const canvas = $('view'), pen = canvas.getContext('2d');
@@ -391,7 +391,15 @@
   // ---- phases, workers, metrics, warnings ----
   $('phase-table').append(table(['span', 'count', 'total', 'own', 'mean', 'p50', 'p95', 'of step', 'bucket'], run.phases.map((one) => [
     '\u00a0'.repeat(3 * (one.path.length - 1)) + one.path[one.path.length - 1], one.count.toLocaleString('en'), time(one.total / 1e3), time(one.own / 1e3),
-    time(one.mean / 1e3), time(one.p50 / 1e3), time(one.p95 / 1e3), one.share === null ? '' : percent(one.share), one.bucket])));
+    time(one.mean / 1e3), time(one.p50 / 1e3), time(one.p95 / 1e3), one.share === null ? '' : ofStep(one.share), one.bucket])));
+  if (run.phases.some((one) => one.share >= AT_ONCE)) $('phase-table').append(el('p', 'x: spans that overlap; so many were open at once, on average over the steps', 'dim'));
+  const maybe = (ns) => ns === null ? '' : time(ns / 1e3);
+  if (run.requests.length) {
+    $('request-bar').append(...stacked({ queue: '#E69F00', prefill: '#56B4E9', decode: '#009E73' }, run.requests[0].shares));
+    $('request-table').append(table(['of', 'requests', 'mean', 'queue', 'prefill', 'decode', 'first token', 'p95', 'a token', 'p95'], run.requests.map((one) => [
+      one.of, one.count.toLocaleString('en'), time(one.mean / 1e3), ...['queue', 'prefill', 'decode'].map((part) => percent(one.shares[part])),
+      maybe(one.first), maybe(one.first_p95), maybe(one.token), maybe(one.token_p95)])));
+  } else $('requests').hidden = true;
   const heat = run.heat;
   if (heat.rows.length) {
     const made = table(['process', ...heat.columns], heat.rows.map((row) => [row.label, ...row.cells.map((ms) => ms === null ? '' : time(ms * 1e3))]));

@@ -24,6 +24,7 @@ from lens_auto.report.kinds import KINDS, is_wait
 from lens_auto.report.lanes import lanes
 from lens_auto.report.metrics import metrics
 from lens_auto.report.phases import phases
+from lens_auto.report.requests import requests
 from lens_auto.report.verdicts import verdicts
 from lens_auto.report.warnings import warnings
 from lens_auto.report.workers import workers
@@ -113,6 +114,14 @@ def _data(run: Run) -> dict[str, Any]:
                 **{'median': one.median, 'share': one.share},
             }
             for one in known.slow[:20]
+        ],
+        'requests': [
+            {
+                **{'of': 'all' if one.process is None else store.processes[one.process].label, 'count': one.count},
+                **{'mean': one.mean, 'shares': one.shares, 'first': one.first, 'first_p95': one.first_p95},
+                **{'token': one.token, 'token_p95': one.token_p95},
+            }
+            for one in requests(store)[: _MOST_PROCESSES + 1]
         ],
         'heat': _heat(run),
         'metrics': _metrics(run, zero),

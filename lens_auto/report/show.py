@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console, Group
@@ -16,29 +14,27 @@ from rich.text import Text
 from lens_auto.collect.figures import number, percent, time, value
 from lens_auto.report.kinds import is_wait
 from lens_auto.report.steps import OTHER
+from lens_auto.report.tables import is_unicode
+from lens_auto.report.tables import row as row_of
+from lens_auto.report.tables import table as table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from rich.console import ConsoleOptions, RenderableType, RenderResult
-    from rich.table import Column
+    from rich.console import RenderableType
 
     from lens_auto.report.critical import Segment
     from lens_auto.report.differ import Change
     from lens_auto.report.folder import Run
     from lens_auto.report.goodput import Goodput
     from lens_auto.report.live import Stack
-    from lens_auto.report.metrics import Metric
     from lens_auto.report.phases import Phase
     from lens_auto.report.steps import Step
     from lens_auto.report.stragglers import Straggler
     from lens_auto.report.verdicts import Verdict
     from lens_auto.report.workers import Cell
 
-_PLAIN_WIDTH = 110
-_NARROWEST = 12  # columns that a name is left
-_SPARKS = '▁▂▃▄▅▆▇█'
-_ASCII_SPARKS = '_.-=+*#@'
+_AT_ONCE = 1.05  # of the steps' time from which on spans overlap, rather than figures being inexact
 _HEAT = ('', 'yellow', 'dark_orange', 'red')
 _DEEPEST = 5
 _SIBLINGS = 12
@@ -46,98 +42,6 @@ KIND_ORDER = (
     *('generation', 'training', 'logprob', 'reward', 'refit', 'wait', 'data', 'advantage', 'checkpoint'),
     *('evaluation', 'setup', OTHER),
 )
-
-
-class _Plain:
-    """A stream without the blanks at the ends of lines, with which rich fills up columns."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        return self._stream.write('\n'.join(line.rstrip(' ') for line in text.split('\n')))
-
-
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """The reader has seen enough; rich itself would end the program with an error."""
-        self.quiet = True
-        raise BrokenPipeError
-
-
-def console() -> Console:
-    """A console for stdout: colours on a terminal alone, and none with NO_COLOR."""
-    terminal = sys.stdout.isatty()
-    file: Any = sys.stdout if terminal else _Plain(sys.stdout)
-    width = None if terminal else int(os.environ.get('COLUMNS') or 0) or _PLAIN_WIDTH
-    return _Console(file=file, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
-
-
-def is_unicode(out: Console) -> bool:
-    """Whether the stream can show more than ASCII.
-
-    Args:
-        out: The console.
-    """
-    return (out.encoding or '').lower().replace('-', '') == 'utf8'
-
-
-class _Table(Table):
-    """A table that cuts names where the width does not suffice, and never figures."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        figures = [column for column in self.columns if column.justify == 'right']
-        names = [column for column in self.columns if column.justify != 'right']
-        room = options.max_width - 2 * (len(self.columns) - 1)
-        room -= sum(_natural(column) for column in figures)
-        widths = [_natural(column) for column in names]
-        while sum(widths) > room and max(widths) > _NARROWEST:
-            widest = widths.index(max(widths))
-            below = max([_NARROWEST, *(width for width in widths if width < widths[widest])])
-            widths[widest] = max(below, widths[widest] - (sum(widths) - room))
-        for column, width in zip(names, widths, strict=True):
-            column.max_width = width
-        return super().__rich_console__(console, options)
-
-
-def _natural(column: Column) -> int:
-    return max((cell_len(str(cell)) for cell in (column.header, *column._cells)), default=0)  # pyright: ignore[reportPrivateUsage]
-
-
-def _table(*heads: str, left: int = 1) -> Table:
-    """A table without lines; the first `left` columns are text, the others figures."""
-    table = _Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style='dim')
-    for place, head in enumerate(heads):
-        justify = 'left' if place < left else 'right'
-        table.add_column(head, justify=justify, overflow='ellipsis', no_wrap=True)
-    return table
-
-
-def _row(table: Table, *cells: str | Text, style: str = '') -> None:
-    table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in cells), style=style or None)
-
-
-def section(head: str, body: RenderableType) -> RenderableType:
-    """A part of a page, with its name.
-
-    Args:
-        head: Its name.
-        body: What it holds.
-    """
-    return Group(Text(''), Text(head, style='bold'), Padding(body, (0, 0, 0, 2), expand=False))
-
-
-def lines(texts: Iterable[str], style: str = '') -> RenderableType:
-    """Sentences, one a line.
-
-    Args:
-        texts: The sentences.
-        style: How to show them.
-    """
-    return Group(*(Text(text, style=style) for text in texts))
 
 
 def title(run: Run) -> Text:
@@ -186,7 +90,16 @@ def verdict_lines(found: Sequence[Verdict]) -> RenderableType:
     return Group(*parts)
 
 
-def phase_table(found: Sequence[Phase], out: Console, everything: bool = False) -> Table:
+def of_step(share: float) -> str:
+    """A phase's time as part of the steps'; more than all of it is of spans that overlap, and said as how many do.
+
+    Args:
+        share: 1 is all.
+    """
+    return percent(share) if share < _AT_ONCE else f'{value(round(share, 1 if share < 10 else 0))} x'
+
+
+def phase_table(found: Sequence[Phase], out: Console, everything: bool = False) -> RenderableType:
     """The tree of phases.
 
     Args:
@@ -194,8 +107,9 @@ def phase_table(found: Sequence[Phase], out: Console, everything: bool = False) 
         out: Where it goes.
         everything: Also what is deep or of little weight.
     """
-    table = _table('span', 'count', 'total', 'own', 'mean', 'p50', 'p95', 'of step')
+    table = table_of('span', 'count', 'total', 'own', 'mean', 'p50', 'p95', 'of step')
     wide = is_unicode(out)
+    overlap: list[bool] = []
 
     def add(one: Phase, stem: str, tail: str, depth: int) -> None:
         marks = ''
@@ -209,7 +123,7 @@ def phase_table(found: Sequence[Phase], out: Console, everything: bool = False) 
         label = Text(stem, style='dim')
         label.append(one.name, style='bold' if one.group == 'step' else '')
         label.append(marks, style='yellow')
-        _row(
+        row_of(
             table,
             label,
             number(one.count),
@@ -218,8 +132,9 @@ def phase_table(found: Sequence[Phase], out: Console, everything: bool = False) 
             time(one.mean) if many else '',
             time(one.p50) if many else '',
             time(one.p95) if many else '',
-            percent(one.share) if one.share is not None else '',
+            of_step(one.share) if one.share is not None else '',
         )
+        overlap.append((one.share or 0) >= _AT_ONCE)
         children = one.children if everything else one.children[:_SIBLINGS]
         if not everything and depth >= _DEEPEST:
             children = []
@@ -231,12 +146,15 @@ def phase_table(found: Sequence[Phase], out: Console, everything: bool = False) 
         left = one.children[len(children) :]
         if left and depth < _DEEPEST:
             spent = sum(each.total for each in left)
-            _row(table, Text(f'{tail}{"└─" if wide else "`-"} {len(left)} more', style='dim'), '', time(spent))
+            row_of(table, Text(f'{tail}{"└─" if wide else "`-"} {len(left)} more', style='dim'), '', time(spent))
 
     tops = [one for one in found if len(one.path) == 1 and one.name != 'lens.run']
     # The step is what people look for; what lies outside of it follows.
     for one in sorted(tops, key=lambda each: (each.group != 'step', -each.total))[: None if everything else 12]:
         add(one, '', '', 0)
+    if any(overlap):
+        said = 'x: spans that overlap; so many were open at once, on average over the steps'
+        return Group(table, Text(said, style='dim'))
     return table
 
 
@@ -268,9 +186,9 @@ def straggler_table(found: Sequence[Straggler], run: Run) -> RenderableType:
     """
     if not found:
         return Text('nobody: no process is slower than its peers by its own doing')
-    table = _table('process', 'phase', 'own time', 'peers', 'ratio', 'lost', 'of steps', left=2)
+    table = table_of('process', 'phase', 'own time', 'peers', 'ratio', 'lost', 'of steps', left=2)
     for one in found[:8]:
-        _row(
+        row_of(
             table,
             run.store.processes[one.process].label,
             one.name,
@@ -280,61 +198,6 @@ def straggler_table(found: Sequence[Straggler], run: Run) -> RenderableType:
             time(one.lost),
             percent(one.share),
         )
-    return table
-
-
-def spark(values: Sequence[float], width: int, unicode: bool) -> str:
-    """A row of bars.
-
-    Args:
-        values: The figures.
-        width: Bars at most.
-        unicode: Else in ASCII.
-    """
-    finite = [one for one in values if one - one == 0]
-    if len(finite) < 2:
-        return ''
-    size = len(values)
-    width = min(width, size)
-    low, high = min(finite), max(finite)
-    bars = _SPARKS if unicode else _ASCII_SPARKS
-    drawn = ''
-    for place in range(width):
-        part = [one for one in values[place * size // width : (place + 1) * size // width] if one - one == 0]
-        if not part:
-            drawn += ' '
-            continue
-        mean = sum(part) / len(part)
-        level = (mean - low) / (high - low) if high - low > 0 else 0.5
-        drawn += bars[max(0, min(len(bars) - 1, int(level * len(bars))))] if level - level == 0 else ' '
-    return drawn
-
-
-def metric_table(found: Sequence[Metric], out: Console, most: int | None = None) -> RenderableType:
-    """Metrics with their course.
-
-    Args:
-        found: The metrics.
-        out: Where it goes.
-        most: How many.
-    """
-    bounds = ('lowest', 'highest') if most is None else ()
-    table = _table('metric', 'course', 'first', 'last', 'best', *bounds, 'points', left=2)
-    wide = is_unicode(out)
-    for one in found[:most]:
-        unit = f' {one.unit}' if one.unit and one.unit != '1' else ''
-        _row(
-            table,
-            one.name,
-            Text(spark(one.values.tolist(), 24, wide), style='cyan'),
-            value(one.first),
-            value(one.last) + unit,
-            value(one.best) if one.best is not None else '',
-            *((value(one.lowest), value(one.highest)) if most is None else ()),
-            number(one.count),
-        )
-    if most is not None and len(found) > most:
-        return Group(table, Text(f'{len(found) - most} more: lens-report metrics', style='dim'))
     return table
 
 
@@ -352,12 +215,12 @@ def step_table(found: Sequence[Step], out: Console, most: int | None = None) -> 
             total[kind] = total.get(kind, 0) + spent
     everything = sum(total.values()) or 1
     columns = [kind for kind in KIND_ORDER if total.get(kind, 0) >= 0.002 * everything][:8]
-    table = _table('step', 'time', *columns, left=1)
+    table = table_of('step', 'time', *columns, left=1)
     middle = sorted(one.duration for one in found)[len(found) // 2] if found else 0
     shown = found if most is None else found[:most]
     for one in shown:
         slow = one.duration > 1.5 * middle
-        _row(
+        row_of(
             table,
             f'{one.number}{" (open)" if one.cut_short else ""}',
             Text(time(one.duration) + (' !' if slow else ''), style='yellow' if slow else ''),
@@ -390,7 +253,7 @@ def worker_table(cells: Sequence[Cell], run: Run, out: Console) -> RenderableTyp
             break
         columns.append(name)
         heads.append(head)
-    table = _table('process', *heads)
+    table = table_of('process', *heads)
     middles = {
         name: sorted(cell.mean for cell in by_name[name].values())[(len(by_name[name]) - 1) // 2] for name in columns
     }
@@ -406,7 +269,7 @@ def worker_table(cells: Sequence[Cell], run: Run, out: Console) -> RenderableTyp
             ratio = cell.mean / middles[name] if middles[name] and len(by_name[name]) > 1 else 1.0
             level = 3 if ratio > 1.5 else 2 if ratio > 1.2 else 1 if ratio > 1.05 else 0
             texts.append(Text(time(cell.mean) + ('!' * level).ljust(3), style=_HEAT[level]))
-        _row(table, process.label, *texts)
+        row_of(table, process.label, *texts)
     return Group(table, Text('! more than 5 %, !! 20 %, !!! 50 % above the median of the column', style='dim'))
 
 
@@ -417,9 +280,9 @@ def path_table(segments: Sequence[tuple[str, str, int]], total: int) -> Table:
         segments: As `by_name` gives them.
         total: The step's nanoseconds.
     """
-    table = _table('critical path', 'process', 'time', 'of step', left=2)
+    table = table_of('critical path', 'process', 'time', 'of step', left=2)
     for name, process, spent in segments[:15]:
-        _row(table, name, process, time(spent), percent(spent / max(1, total)))
+        row_of(table, name, process, time(spent), percent(spent / max(1, total)))
     return table
 
 
@@ -437,7 +300,7 @@ def step_tree(run: Run, row: int, on_path: Sequence[Segment], out: Console, most
     held: dict[int, int] = {}
     for one in on_path:
         held[one.row] = held.get(one.row, 0) + one.end - one.start
-    table = _table('span', 'process', 'at', 'time', 'own', 'on path', left=2)
+    table = table_of('span', 'process', 'at', 'time', 'own', 'on path', left=2)
     children: dict[int, list[int]] = {}
     for child in (int(n) for n in (tree.step == row).nonzero()[0]):
         children.setdefault(int(tree.parent[child]), []).append(child)
@@ -451,7 +314,7 @@ def step_tree(run: Run, row: int, on_path: Sequence[Segment], out: Console, most
         star = '* ' if span in held else '  '
         label = Text(star + '  ' * depth)
         label.append(store.names[int(tree.rows['name'][span])], style='bold' if span in held else '')
-        _row(
+        row_of(
             table,
             label,
             store.processes[int(tree.rows['process'][span])].label,
@@ -465,7 +328,7 @@ def step_tree(run: Run, row: int, on_path: Sequence[Segment], out: Console, most
 
     add(row, 0)
     if left[0] <= 0:
-        _row(table, Text(f'... more than {most} spans', style='dim'), '')
+        row_of(table, Text(f'... more than {most} spans', style='dim'), '')
     return table
 
 
@@ -476,12 +339,12 @@ def change_table(found: Sequence[Change], names: tuple[str, str]) -> RenderableT
         found: The changes.
         names: Of the two runs.
     """
-    table = _table('phase', names[0][:16], names[1][:16], 'change', 'noise', '')
+    table = table_of('phase', names[0][:16], names[1][:16], 'change', 'noise', '')
     styles = {'slower': 'red', 'faster': 'green'}
     for one in found:
         change = f'{one.change / 1e9:+.3g} s' if abs(one.change) >= 1e9 else f'{one.change / 1e6:+.3g} ms'
         part = f' ({100 * one.ratio:+.1f} %)' if one.before else ''
-        _row(
+        row_of(
             table,
             '  ' * (len(one.path) - 1) + one.path[-1],
             time(one.before),
@@ -502,7 +365,7 @@ def stack_table(found: Sequence[Stack], out: Console) -> RenderableType:
     """
     if not found:
         return Text('no span is open')
-    table = _table('process', 'open spans, outermost first', 'age', 'longest before', 'it', left=2)
+    table = table_of('process', 'open spans, outermost first', 'age', 'longest before', 'it', left=2)
     arrow = ' > '
     for one in found:
         names = [*one.names]
@@ -511,7 +374,7 @@ def stack_table(found: Sequence[Stack], out: Console) -> RenderableType:
         works = 'works' if one.alive else 'worked'
         mark = 'SUSPECT' if one.suspect else 'waits' if one.waits else works
         style = 'bold red' if one.suspect else ''
-        _row(
+        row_of(
             table,
             Text(one.process, style=style),
             Text(arrow.join(names), style=style),

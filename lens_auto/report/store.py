@@ -10,6 +10,7 @@ from struct import error as StructError
 from typing import Any
 
 from lens_auto.report.arrays import Rows, np
+from lens_auto.report.distributions import Distribution
 
 # One row: what `_ROW` packs, numpy reads back without a copy.
 _ROW = Struct('<QQqqIIHBBi')
@@ -32,6 +33,7 @@ ERROR, TRUNCATED, ESTIMATED, OPEN, SKEWED = 1, 2, 4, 8, 16
 BUCKETS = ('', 'productive', 'overhead', 'idle', 'wasted')
 _MOST_NAMES = 1 << 20
 _MOST_GROUPS = 4096
+_MOST_SERIES = 65536
 _LONGEST_NAME = 256
 
 
@@ -77,6 +79,7 @@ class Store:
         known_groups: Likewise of groups.
         processes: Processes.
         series: Metrics, by (name, process).
+        distributions: Histograms, by (name, process, labels).
         versions: Row number at the time of reading -> `rl.weight_version`, of spans that tell one.
         skipped: What could not be used -> how often.
     """
@@ -90,6 +93,7 @@ class Store:
         self.processes: list[Process] = []
         self._processes: dict[Any, int] = {}
         self.series: dict[tuple[str, int], Series] = {}
+        self.distributions: dict[tuple[str, int, str], Distribution] = {}
         self.versions: dict[int, int] = {}
         self.skipped: dict[str, int] = {}
         self.origin: str = ''
@@ -198,6 +202,11 @@ class Store:
                 if at > last:
                     mine.times.append(at)
                     mine.values.append(value)
+        for one in other.distributions.values():
+            mine = self.distribution(one.name, processes[one.process], one.labels, one.unit)
+            if mine is not None:
+                for at, value in zip(one.times, one.values, strict=True):
+                    mine.observe(at, value)
         for why, count in other.skipped.items():
             self.skip(why, count)
 
@@ -257,7 +266,7 @@ class Store:
         """
         series = self.series.get((name, process))
         if series is None:
-            if len(self.series) >= 65536:
+            if len(self.series) >= _MOST_SERIES:
                 self.skip('metric points of too many metrics')
                 return
             series = self.series[(name, process)] = Series(
@@ -269,6 +278,24 @@ class Store:
             self.skip('metric points with an impossible time')
             return
         series.values.append(value)
+
+    def distribution(self, name: str, process: int, labels: str, unit: str) -> Distribution | None:
+        """The histogram of that name, process and label set; None where there are too many.
+
+        Args:
+            name: The metric.
+            process: As `process` gave it.
+            labels: Its labels as a text.
+            unit: Its unit.
+        """
+        key = (name, process, labels)
+        found = self.distributions.get(key)
+        if found is None:
+            if len(self.distributions) >= _MOST_SERIES:
+                self.skip('metric points of too many metrics')
+                return None
+            found = self.distributions[key] = Distribution(name[:_LONGEST_NAME], process, labels, unit)
+        return found
 
     def rows(self) -> Rows:
         """All spans, in the order they came; a view that must not outlive further reading."""

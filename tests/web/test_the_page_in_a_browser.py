@@ -10,6 +10,7 @@ import pytest
 from lens_auto.report import page as page_module
 from lens_auto.report.folder import load
 from tests.unit.report.planted import BEGIN, MS, Plant, synchronous
+from tests.unit.report.test_requests_of_engines import engine, line, read
 from tests.web.chromium import PROGRAM, Page
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason='no Chromium on this machine')
@@ -143,6 +144,30 @@ def test_a_click_selects_a_span_and_its_link_leads_back_to_it(page: Page, url: s
     assert chosen >= 0 and link.startswith('#span=')
     page.go(url + link)
     assert page.js('lensReport.chosen()') == chosen
+
+
+def test_requests_of_engines_and_spans_that_overlap_read_sensibly(tmp_path: Path) -> None:
+    plant = synchronous(steps=4, rollouts=[450.0] * 64)
+    plant.write(tmp_path)
+    read(tmp_path, line(1, engine([1.0, 3.0], [1.0, 1.0], [2.0, 2.0])))
+    path = tmp_path / 'report.html'
+    path.write_text(page_module.render(load(str(tmp_path))), encoding='utf-8')
+    page = Page(path.as_uri())
+    try:
+        assert page.js("document.getElementById('request-bar').textContent").count('queue 40.0 %') == 2
+        assert page.js("[...document.querySelectorAll('#request-table td')].map((td) => td.textContent)") == [
+            *('all', '2', '5.00 s', '40.0 %', '20.0 %', '40.0 %', '', '', '', ''),
+        ]
+        phases: str = page.js("document.getElementById('phase-table').textContent")
+        assert '29 x' in phases and 'x: spans that overlap' in phases
+        assert page.complaints == []
+    finally:
+        page.close()
+
+
+def test_without_an_engine_the_page_has_no_requests(page: Page) -> None:
+    assert page.js("document.getElementById('requests').hidden")
+    assert 'x: spans that overlap' not in page.js("document.getElementById('phase-table').textContent")
 
 
 def test_dark_and_light_differ_and_can_be_chosen(page: Page) -> None:

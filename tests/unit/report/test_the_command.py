@@ -97,6 +97,47 @@ def test_the_json_has_what_was_planted(run: str, capsys: pytest.CaptureFixture[s
     assert (metric['first'], metric['last'], metric['best'], metric['count']) == (0.0, 4.0, 4.0, 10)
 
 
+def test_spans_that_overlap_are_told_by_how_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plant = synchronous(steps=4, rollouts=[450.0] * 64)
+    assert main([str(plant.write(tmp_path))]) == 0
+    shown = capsys.readouterr().out
+    row = next(line for line in shown.splitlines() if 'rl.grpo.rollout ' in line)
+    assert row.endswith('29 x')  # 64 of them, in 45 % of the step
+    assert next(line for line in shown.splitlines() if 'rl.grpo.step' in line).endswith('100.0 %')
+    assert 'x: spans that overlap' in shown
+    assert main([str(synchronous(steps=4).write(tmp_path))]) == 0
+    assert 'x: spans that overlap' not in capsys.readouterr().out
+
+
+LONG = [f'rl.vllm.request.{part}_time' for part in ('decode', 'prefill', 'queue')]
+
+
+@pytest.mark.parametrize(('columns', 'course', 'bounds'), [(140, True, True), (84, False, True), (72, False, False)])
+def test_names_of_metrics_stand_whole_while_others_can_give_way(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    columns: int,
+    course: bool,
+    bounds: bool,
+) -> None:
+    monkeypatch.setenv('COLUMNS', str(columns))
+    plant = synchronous(steps=2)
+    points = [{'timeUnixNano': str(1_796_031_540_000_000_000 + n), 'asDouble': n / 7} for n in range(30)]
+    metrics = [{'name': name, 'unit': '{token}/s', 'gauge': {'dataPoints': points}} for name in LONG]
+    line = {'resourceMetrics': [{'resource': {}, 'scopeMetrics': [{'metrics': metrics}]}]}
+    (tmp_path / 'metrics-node0-1.jsonl').write_text(json.dumps(line) + '\n')
+    assert main(['metrics', str(plant.write(tmp_path))]) == 0
+    head, *rows = capsys.readouterr().out.partition('\n\n')[2].splitlines()
+    assert [row.split()[0] for row in rows] == LONG
+    assert ('course' in head, 'lowest' in head) == (course, bounds)
+    assert all('4.143 token/s' in row for row in rows)
+    monkeypatch.setenv('COLUMNS', '52')
+    assert main(['metrics', str(tmp_path)]) == 0
+    cut = [row.split()[0] for row in capsys.readouterr().out.partition('\n\n')[2].splitlines()[1:]]
+    assert len(set(cut)) == 3 and cut[2].endswith('queue_time')  # what is cut is the beginning they share
+
+
 def test_diff_compares_two_runs(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / 'other').mkdir()
     other = str(synchronous(steps=6).write(tmp_path / 'other'))
