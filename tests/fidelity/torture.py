@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrites whole libraries with a span at every place, and compares that with what the compiler makes of them.
 
-`make torture` runs it on every Python found: first all pure-Python modules of the standard library and what is
-installed beside it, compiled and compared (`code_tables`); then CPython's own tests of what rewriting touches, with the
-tests and the modules they are of rewritten, against a plain run. `python torture.py compile [FILES]` and
-`python torture.py suites [NAMES]` run one half in one interpreter.
+`make torture` runs it on every Python found: first all pure-Python modules of the standard library and those of twenty
+large packages, compiled and compared (`code_tables`); then CPython's own tests of what rewriting touches, with the
+tests and the modules they are of rewritten, against a plain run. Then the codemod writes into the same packages and
+takes it out again, on one Python (`torture_codemod`). `python torture.py compile [FILES]`, `packages [NAMES]` and
+`suites [NAMES]` run one part in one interpreter.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ import sysconfig
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
 from tests.helpers.code_tables import differences  # noqa: E402
+from tests.helpers.large_packages import PINNED, folder, modules_in  # noqa: E402
 from tests.helpers.rewriting import edited, everything  # noqa: E402
 
 SUITES = (
@@ -44,48 +48,81 @@ KNOWN = (
     *('TestGetClosureVars.test_name_resolution', 'TestSignatureBind.test_signature_bind_implicit_arg'),
 )
 SHOWN = 3
-# The twenty largest packages, and of each as many modules, spread evenly.
-PACKAGES, MODULES_OF_ONE = 20, 60
+
+
+class Looked(NamedTuple):
+    """One module, looked at.
+
+    Attributes:
+        places: How many places it has, each with a span for the comparison.
+        wrong: What differs, a line each; nothing if all is well.
+        left_out: Why it was not looked at, or ''.
+    """
+
+    places: int
+    wrong: list[str]
+    left_out: str = ''
 
 
 def libraries() -> list[Path]:
-    """The modules of the standard library, and of the largest packages installed beside it."""
-    standard, installed = (Path(sysconfig.get_path(name)) for name in ('stdlib', 'purelib'))
-    found = [path for path in _modules_in(standard) if 'site-packages' not in path.parts]
-    packages = [_modules_in(folder) for folder in installed.iterdir() if (folder / '__init__.py').exists()]
-    for modules in sorted(packages, key=len, reverse=True)[:PACKAGES]:
-        found += modules[:: -(-len(modules) // MODULES_OF_ONE)]
-    return found
+    """The modules of the standard library."""
+    standard = modules_in(Path(sysconfig.get_path('stdlib')))
+    return [path for path in standard if 'site-packages' not in path.parts]
 
 
-def _modules_in(folder: Path) -> list[Path]:
-    left_out = {'test', 'tests', 'testing', 'lib2to3'}
-    return sorted(path for path in folder.rglob('*.py') if not left_out & {*path.parts})
+def compare(path: Path) -> Looked:
+    """Rewrite a module at every place, and compare."""
+    source = path.read_bytes()
+    try:
+        compile(source, str(path), 'exec', dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return Looked(0, [], 'no Python of this version')
+    try:
+        counted: list[int] = []
+        found = list(differences(source, str(path), everything(source), places=counted))
+        return Looked(sum(counted), found)
+    except UnicodeDecodeError:
+        return Looked(0, [], 'in an encoding of its own')
+    except Exception as error:
+        return Looked(0, [f'{type(error).__name__}: {error}'])
 
 
-def compare(paths: list[Path]) -> tuple[int, int, int]:
-    """Compare files; how many there are, with how many places, and how many differ."""
-    files = places = wrong = 0
-    for path in paths:
-        source = path.read_bytes()
-        try:
-            compile(source, str(path), 'exec', dont_inherit=True)
-        except (SyntaxError, ValueError):
-            continue  # no Python of this version
-        files += 1
-        try:
-            wanted = everything(source)
-            counted: list[int] = []
-            found = list(differences(source, str(path), wanted, places=counted))
-            places += sum(counted)
-        except UnicodeDecodeError:
-            continue
-        except Exception as error:
-            found = [f'{type(error).__name__}: {error}']
-        wrong += bool(found)
-        for line in found[:SHOWN]:
-            print(f'{path}: {line[:300]}', flush=True)
-    return files, places, wrong
+def table(title: str, modules: dict[str, list[Path]], look: Callable[[Path], Looked]) -> int:
+    """Look at modules, and print a line for each library; how many modules differ.
+
+    Args:
+        title: What heads the table.
+        modules: Those of each library.
+        look: What is done with one, in a process of its own.
+    """
+    began = time.monotonic()
+    row = '{:28} {:>8} {:>9} {:>7}  {}'
+    print(row.format(title, 'modules', 'places', 'differ', 'left out').rstrip(), flush=True)
+    sums = [0, 0, 0]
+    with get_context('fork').Pool(os.cpu_count()) as pool:
+        for name, paths in modules.items():
+            looked = pool.map(look, paths, chunksize=4)
+            for path, each in zip(paths, looked, strict=True):
+                for line in each.wrong[:SHOWN]:
+                    print(f'{path}: {line[:300]}', flush=True)
+            out = [each.left_out for each in looked if each.left_out]
+            figures = (len(paths) - len(out), sum(e.places for e in looked), sum(bool(e.wrong) for e in looked))
+            why = ', '.join(f'{out.count(reason)} {reason}' for reason in dict.fromkeys(out))
+            print(row.format(name, *(f'{each:,}' for each in figures), why).rstrip(), flush=True)
+            sums = [one + other for one, other in zip(sums, figures, strict=True)]
+    took = f'{time.monotonic() - began:.0f} s'
+    print(row.format(f'{len(modules)} in all', *(f'{each:,}' for each in sums), took), flush=True)
+    return sums[2]
+
+
+def packages(names: Sequence[str] = ()) -> dict[str, list[Path]]:
+    """The modules of the large packages, by name and version.
+
+    Args:
+        names: Of these only.
+    """
+    place = folder()
+    return {f'{name} {PINNED[name]}': modules_in(place / name) for name in names or PINNED}
 
 
 def suites(names: Sequence[str] = SUITES) -> bool:
@@ -179,14 +216,16 @@ def main(what: str = 'all', *names: str) -> int:
     if what == 'all':
         from tests.helpers.program import SUPPORTED, interpreter
 
+        folder()
         pythons = [found for each in SUPPORTED if (found := interpreter(each)) is not None]
-        return max(subprocess.call([python, __file__, half]) for python in pythons for half in ('compile', 'suites'))
+        parts = [[python, __file__, part] for python in pythons for part in ('compile', 'packages', 'suites')]
+        parts.append([sys.executable, str(Path(__file__).with_name('torture_codemod.py'))])
+        return max([subprocess.call(part) for part in parts])
     if what == 'suites':
         return not suites(names or SUITES)
-    began = time.monotonic()
-    files, places, wrong = compare([Path(name) for name in names] or libraries())
-    print(f'{version}: {files} modules, {places} places, {wrong} differ, {time.monotonic() - began:.0f} s')
-    return bool(wrong)
+    if what == 'packages':
+        return bool(table(version, packages(names), compare))
+    return bool(table(version, {'standard library': [Path(name) for name in names] or libraries()}, compare))
 
 
 if __name__ == '__main__':
