@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lens_auto.collect.otlp import Sender
     from lens_auto.collect.receiver import Receiver
     from lens_auto.collect.run import Run
+    from lens_auto.collect.system.sampler import Sampler
     from lens_auto.record.reader import Identity
 
 _FAST, _SLOW = 0.05, 1.0  # seconds between polls: while records come, and when none do
@@ -159,6 +160,8 @@ class Collector:
         self._receiver = receiver
         if receiver is not None:
             self.reading.receive(receiver)
+        self._measures = live and values.get('system_metrics') is True and values.get('metrics_enabled') is not False
+        self._sampler: Sampler | None = None
         self.rollcall = Rollcall(spool, process.hostname(), self.intake.ledger)
         self.sender = _sender(folder.path, self.store.stem, environ) if sending else None
         self.totals = Totals(
@@ -257,6 +260,8 @@ class Collector:
             os.close(self._lock)
 
     def _close(self) -> None:
+        if self._sampler is not None:
+            self._sampler.stop()
         self._guard_once('roll-call', self.rollcall.look)  # while the command's children may still be there
         deadline = self._stop_at or monotonic()
         # Two thirds of the time for reading; the rest is the sender's and the disk's.
@@ -318,11 +323,26 @@ class Collector:
             busy = self.reading.round()
             if self._live and self._stop_at is None:
                 self._guard_once('roll-call', self.rollcall.step)
+                self._guard_once('system figures', self._measure)
             if self.reading.full or (self.reading.news and monotonic() - self._flushed_at >= self._flush_every):
                 self.flush()
         if self._live and now - self._written_at >= _RUN_FILE:
             self.write_run_file()
         return busy
+
+    def _measure(self) -> None:
+        settings = self.intake.ledger.settings  # what the program's own config has changed since
+        if settings.get('system_metrics') is False or settings.get('metrics_enabled') is False:
+            self._measures = False
+            if self._sampler is not None:
+                self._sampler.stop()
+        if not self._measures or self._sampler is not None or not self.reading.members:
+            return
+        from lens_auto.collect.system.sampler import Sampler  # in a run that records nothing there is none
+
+        self._sampler = Sampler(self.environ.get('CUDA_VISIBLE_DEVICES'))
+        self.reading.measure(self._sampler, self.who)
+        self._sampler.start()
 
     def flush(self) -> bool:
         """Write what waits, then the checkpoint, then delete what is no longer needed; False when the disk refuses."""

@@ -26,12 +26,13 @@ from lens_auto.settings import redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from lens_auto.collect.member import Member, Opened
     from lens_auto.collect.run import Run
     from lens_auto.collect.store import Store
+    from lens_auto.collect.system.measurement import Measurement
     from lens_auto.record.reader import Identity, Record
 
 _MOST_OPEN = 100_000
@@ -158,6 +159,20 @@ class Intake:
         member.told = {**told, **member.told}
         self.describe(member)
 
+    def adopt(self, member: Member, boot: str, told: Mapping[str, Any]) -> None:
+        """Know a process that has no journal.
+
+        Args:
+            member: The process.
+            boot: Boot id of its node.
+            told: What is known of it.
+        """
+        member.boot = boot
+        member.shift = self.shifts.get(boot, 0)
+        member.told = dict(told)
+        member.first = self._run.started_mono_ns
+        self.describe(member)
+
     def describe(self, member: Member) -> None:
         """Put a process's resource together, after it said something new of itself.
 
@@ -271,6 +286,20 @@ class Intake:
         self.count('points')
         if self._prints and not member.flags.get('prints'):
             self.printed.append(line.point_line(name, instrument, unit, value, wall, labels, member.attributes))
+
+    def measured(self, member: Member, at: int, figures: Iterable[Measurement]) -> None:
+        """Take what the system says of a process; of the run's own metrics it is none.
+
+        Args:
+            member: The process.
+            at: When it was asked, in monotonic nanoseconds.
+            figures: The answers.
+        """
+        wall, since = at + member.shift, member.first + member.shift
+        for name, instrument, unit, value, labels in figures:
+            member.series.add(name, instrument, unit, value, labels, wall, since, b'', b'')
+            self.waiting += 200
+            self.count('measured')
 
     def _log(self, member: Member, record: Record) -> None:
         _, at, severity, body, items, trace_id, span_id = record

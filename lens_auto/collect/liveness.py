@@ -40,12 +40,16 @@ def carriers(spool: str) -> int:
 
 
 class Watch:
-    """Tells living from dead processes, and sleeps until one dies."""
+    """Tells living from dead processes, and sleeps until one dies.
+
+    Attributes:
+        boot: Boot id of this node.
+    """
 
     def __init__(self) -> None:
         self._poll = select.poll()
         self._fds: dict[Identity, int] = {}
-        self._boot = process.boot_id()
+        self.boot = process.boot_id()
         self._namespace = process.namespace()
         # Written to by `wake`, from any thread.
         self._inner, self._outer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -58,7 +62,7 @@ class Watch:
             boot: Boot id of its node, from its header.
             namespace: Its PID namespace, from its header; 0 when that was not told.
         """
-        return boot == self._boot and namespace in (0, self._namespace)
+        return boot == self.boot and namespace in (0, self._namespace)
 
     def alive(self, who: Identity) -> bool:
         """True while the process runs.

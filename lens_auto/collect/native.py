@@ -83,9 +83,7 @@ class Senders:
         member = self.others.get(pid)
         if member is None:
             member = self.others[pid] = Member((host, pid, 0), Tail(self._spool, (host, pid, 0), 0), self._delta)
-            member.boot = self._boot
-            member.shift = self._intake.shifts.get(self._boot, 0)
-            self._intake.describe(member)
+            self._intake.adopt(member, self._boot, {})
         return member
 
 

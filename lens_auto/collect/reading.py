@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lens_auto.collect.native import Senders
     from lens_auto.collect.receiver import Receiver
     from lens_auto.collect.store import Store
+    from lens_auto.collect.system.sampler import Sampler
     from lens_auto.record.reader import Identity, Record
 
 PROCESSES = 'processes.tsv'
@@ -69,6 +70,8 @@ class Reading:
         self._table = 0  # how much of processes.tsv was read
         self._receiver: Receiver | None = None
         self._senders: Senders | None = None
+        self._sampler: Sampler | None = None
+        self._node: Member | None = None
 
     @property
     def full(self) -> bool:
@@ -84,6 +87,17 @@ class Reading:
         from lens_auto.collect.native import Senders
 
         self._receiver, self._senders = receiver, Senders(self.spool, self._intake, self._delta)
+
+    def measure(self, sampler: Sampler, node: Identity) -> None:
+        """Take also what the system says of the processes.
+
+        Args:
+            sampler: Who asks it.
+            node: The process under which figures of the node are kept: the launcher.
+        """
+        self._sampler = sampler
+        self._node = self._member(node, 0)
+        self._intake.adopt(self._node, self.watch.boot, {'lens.role': 'launcher'})
 
     def alive(self) -> list[Member]:
         """Processes that are still at work, as far as their journals can be read."""
@@ -101,6 +115,7 @@ class Reading:
         """Read what has come, bury who has died; True when there may be more at once."""
         self._discover()
         busy = self._read() | self._take_received()
+        self._take_measured()
         # The caller of a task may be in a journal that is being read: only where none is behind, it was waited for.
         freed = [] if self._behind else self._intake.tasks.overdue(self.ending and not busy)
         for member, record in freed:
@@ -176,6 +191,21 @@ class Reading:
             self._take(member, [record])
         return bool(came)
 
+    def _take_measured(self) -> None:
+        if self._sampler is None or self.full:
+            return
+        self._sampler.processes = [
+            who for who, member in self.members.items() if member.boot and not member.dead and self._in_sight(member)
+        ]
+        for who, at, figures in self._sampler.taken():
+            member = self._node if who is None else self.members.get(who)
+            if member is not None:  # else its books are closed
+                self.news = True
+                self._intake.measured(member, at, figures)
+        if self._sampler.fault is not None:
+            self._fault('system figures', self._sampler.fault)
+            self._sampler = None
+
     def _take(self, member: Member, records: list[Record]) -> None:
         self.news = True
         for record in records:
@@ -230,7 +260,9 @@ class Reading:
 
     def hand_over(self) -> None:
         """Give all that waits to the store."""
-        for member in (*self.members.values(), *(self._senders.others.values() if self._senders is not None else ())):
+        others = self._senders.others.values() if self._senders is not None else ()
+        node = (self._node,) if self._node is not None else ()
+        for member in (*self.members.values(), *others, *node):
             self._intake.hand_over(member, self._out)
         self._intake.waiting = 0
 

@@ -193,6 +193,14 @@ FIELDS: tuple[Field, ...] = (
     Field('traces_enabled', 'bool', True, 'Record spans.'),
     Field('metrics_enabled', 'bool', True, 'Record metrics.'),
     Field(
+        'system_metrics',
+        'bool',
+        True,
+        'Record what the operating system says of the processes and the node (CPU, memory, threads, disk), and the '
+        'NVIDIA driver of the GPUs (utilisation, memory, power, temperature). The launcher asks, every 1 to 10 s; '
+        'traced processes do nothing for it. No effect without `metrics_enabled`.',
+    ),
+    Field(
         'logs_enabled',
         'bool',
         False,

@@ -133,7 +133,7 @@ def test_every_setting_of_the_page_can_be_set_by_its_variable(place: Place):
 
     done = place.lens('--info', 'python', 'train.py', env={name: '1' for name in names if name not in REFUSING})
 
-    assert len(names) == 15
+    assert len(names) == 16
     assert done.code == 0, done.stderr
     for name in set(names) - REFUSING:
         assert name in done.stdout

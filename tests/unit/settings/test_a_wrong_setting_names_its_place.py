@@ -11,8 +11,8 @@ BOOLEAN = '1, true, yes, on, 0, false, no, off'
 STRATEGIES = 'single_rank, all_ranks, sampled, first_rank_per_node'
 SETTINGS = (
     'enabled, service_name, span_groups, export_strategy, export_rank, export_sample_rate, sampler_enabled, '
-    'traces_enabled, metrics_enabled, logs_enabled, log_bodies, exporter, vocabulary, vllm_native_tracing, '
-    'service_name_per_server'
+    'traces_enabled, metrics_enabled, system_metrics, logs_enabled, log_bodies, exporter, vocabulary, '
+    'vllm_native_tracing, service_name_per_server'
 )
 
 

@@ -22,6 +22,7 @@ export_sample_rate       1.0           default
 sampler_enabled          false         default
 traces_enabled           true          default
 metrics_enabled          true          default
+system_metrics           true          default
 logs_enabled             false         default
 log_bodies               false         default
 exporter                 file          default (no OTLP endpoint is set)

@@ -18,6 +18,7 @@ VALUES: dict[str, tuple[str, bool | int | float | str]] = {
     'sampler_enabled': ('YES', True),
     'traces_enabled': ('false', False),
     'metrics_enabled': ('off', False),
+    'system_metrics': ('no', False),
     'logs_enabled': ('1', True),
     'log_bodies': ('on', True),
     'exporter': ('console', 'console'),

@@ -30,6 +30,7 @@ def test_the_environment_names_every_field_and_what_a_config_object_may_change(t
         'LENS_SAMPLER_ENABLED': '0',
         'LENS_TRACES_ENABLED': '1',
         'LENS_METRICS_ENABLED': '0',
+        'LENS_SYSTEM_METRICS': '1',
         'LENS_LOGS_ENABLED': '0',
         'LENS_LOG_BODIES': '0',
         'LENS_EXPORTER': 'console',
@@ -37,7 +38,7 @@ def test_the_environment_names_every_field_and_what_a_config_object_may_change(t
         'LENS_VLLM_NATIVE_TRACING': '0',
         'LENS_SERVICE_NAME_PER_SERVER': '1',
         'LENS_PROVISIONAL': 'enabled,span_groups,export_strategy,export_sample_rate,sampler_enabled,traces_enabled,'
-        'logs_enabled,log_bodies,exporter,vllm_native_tracing,service_name_per_server',
+        'system_metrics,logs_enabled,log_bodies,exporter,vllm_native_tracing,service_name_per_server',
     }
 
 
