@@ -259,7 +259,9 @@ def _note(outcome, reason):
     except (OSError, IndexError):
         started = '0'
     option, script, module = _program() if hasattr(sys, 'orig_argv') else ('', '', '')
-    program = os.path.basename(script) or (module if option == 'm' else 'python')
+    # A child of multiprocessing has its parent's program; what else `-c` or standard input gives has no file.
+    given = 'python' if 'multiprocessing' in module else '-' + option
+    program = os.path.basename(script) or (module if option == 'm' else given)
     fields = (os.getpid(), started, '%d.%d.%d' % sys.version_info[:3], 'python', outcome, reason, program)
     line = '\t'.join(str(field).replace('\t', ' ').replace('\n', ' ')[:200] for field in fields) + '\n'
     try:

@@ -205,7 +205,8 @@ class Ledger:
             row.role = str(told.get('lens.role') or row.role)
         row.rank = rank if isinstance(rank, int) else row.rank
         row.python = str(told.get('process.runtime.version') or row.python)
-        row.command = str(told.get('process.command') or row.command)
+        if row.command != '-':  # it calls itself python
+            row.command = str(told.get('process.command') or row.command)
         if row.outcome in ('', UNREPORTED):
             row.outcome, row.reason = 'armed', ''
         row.spans, row.points = member.spans, member.points

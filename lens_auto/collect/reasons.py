@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from lens_auto.collect.totals import RuleRow, Totals
 
+_GIVEN = ('-c', '-')  # a program that is no file, as stage 1 names it
 MOST = 6  # names in a line, and lines of a kind
 
 
@@ -90,9 +91,15 @@ def rules(totals: Totals, nothing: bool) -> list[str]:
             if _file(row) in used:
                 if nothing or _file(row) not in matched:
                     found.add(f'matched nothing (no process {_took_up([row])})', row)
+                    found.waiting.append(row)
             elif nothing or _file(row) in totals.named:
                 found.strangers.setdefault(_file(row), []).append(row)
-    return found.lines(20 if nothing else MOST)
+                found.waiting.append(row)
+    lines = found.lines(20 if nothing else MOST)
+    given = sum(row.command in _GIVEN and rollcall.took_part(row) for row in totals.processes)
+    if given and any(name.endswith('.py') for name in _modules(found.waiting)):
+        lines.append(f'{plural(given, "process")} ran what -c or standard input gave: no file, so no rule reaches it')
+    return lines
 
 
 def not_selected(totals: Totals) -> dict[str, list[str]]:
@@ -122,6 +129,7 @@ class _Found:
         self.vain: list[str] = []
         self.together: dict[str, list[str]] = {}
         self.strangers: dict[str, list[RuleRow]] = {}
+        self.waiting: list[RuleRow] = []  # for a module that nobody imported, a script that nobody ran
 
     def add(self, what: str, row: RuleRow) -> None:
         self.together.setdefault(what, []).append(name_of(row))

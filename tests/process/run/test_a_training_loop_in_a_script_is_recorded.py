@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.run import Place, Run
+from tests.helpers.run import LENS, Place, Run
 
 # As slime's train.py: no function of its own is a step.
 TRAIN = """
@@ -118,12 +118,26 @@ def test_a_rule_that_matches_nothing_is_told_in_the_summary(place: Place) -> Non
     assert 'nearest: line 18' in facts
 
 
-def test_rules_on_a_script_that_nobody_ran_are_told(place: Place) -> None:
-    rules = (
-        'framework: t\nrules:\n- {kind: loop, target: other.py, match: "for $i in $_:", group: step, name: rl.other}\n'
-    )
-    done = place.write({'lens.yaml': rules}).lens('--run-dir', 'run', sys.executable, '-c', 'print(1)')
-    assert 'no process ran other.py' in done.stderr
+LOOP = 'framework: t\nrules:\n- {kind: loop, target: other.py, match: "for $i in $_:", group: step, name: rl.other}\n'
+NO_FILE = '1 process ran what -c or standard input gave: no file, so no rule reaches it'
+
+
+@pytest.mark.parametrize('how', [('-c', 'for i in (1, 2): print(i)'), ('-',), ()])
+def test_a_loop_that_comes_by_command_or_standard_input_is_told_to_be_out_of_reach(
+    place: Place, how: tuple[str, ...]
+) -> None:
+    place.write({'lens.yaml': LOOP, 'other.py': 'for i in (1, 2): print(i)\n'})
+    shell = ('sh', '-c', 'exec "$@" < other.py', 'sh')
+    done = place.plain(*shell, LENS, '--run-dir', 'run', sys.executable, *how)
+    assert (done.code, done.stdout) == (0, '1\n2\n')
+    assert 'no process ran other.py' in done.stderr and NO_FILE in done.stderr, done.stderr
+    assert Run(place.cwd / 'run').facts['processes'][0]['command'] == ('-c' if how[:1] == ('-c',) else '-')
+
+
+def test_a_script_that_nobody_ran_is_told_to_be_just_that(place: Place) -> None:
+    place.write({'lens.yaml': LOOP, 'another.py': 'import subprocess\n'})
+    done = place.lens('--run-dir', 'run', sys.executable, 'another.py')
+    assert 'no process ran other.py' in done.stderr and NO_FILE not in done.stderr
 
 
 def test_a_module_named_for_the_script_is_told_how_to_be_named(place: Place) -> None:
