@@ -11,6 +11,8 @@ from lens_auto.record.foreign import foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Over, Recorder
     from lens_auto.record.span import Span
@@ -23,21 +25,31 @@ class Beside:
 
     Two context variables say what is current, ours and theirs, and neither knows when the other was set. So a span of
     ours remembers which of theirs was current when it opened: if that is so still, ours is the later one.
+
+    Attributes:
+        joins: Spans of an SDK of the program are parents of ours; else ours keep their own and link to them.
     """
 
-    __slots__ = ('_faults', '_joins', '_recorder')
+    __slots__ = ('_faults', '_left', '_recorder', 'joins')
 
-    def __init__(self, recorder: Recorder, faults: Faults, joins: bool):
+    def __init__(self, recorder: Recorder, faults: Faults):
         """See the class.
 
         Args:
             recorder: The process's recorder.
             faults: Its fault count.
-            joins: Spans of an SDK of the program are parents of ours; else ours keep their own and link to them.
         """
         self._recorder = recorder
         self._faults = faults
-        self._joins = joins
+        self.joins = False
+        self._left: Any = INVALID_SPAN
+
+    def leave(self) -> None:
+        """This process begins to serve others: what is current here, of the process it was forked from, is no parent.
+
+        It stays current in the program's own context, which is not ours to change.
+        """
+        self._left = get_current_span()
 
     def __call__(self, up: Span | None, span: Span | None) -> Over | tuple[()]:
         """The program's span that a new one of ours is inside, or an empty tuple.
@@ -48,7 +60,7 @@ class Beside:
         """
         try:
             theirs = get_current_span()
-            if theirs is INVALID_SPAN:
+            if theirs is INVALID_SPAN or theirs is self._left:
                 return NOBODY
             if span is not None:
                 span.seen = theirs
@@ -62,7 +74,7 @@ class Beside:
             trace_id, span_id = context.trace_id.to_bytes(16, 'big'), context.span_id.to_bytes(8, 'big')
             if isinstance(theirs, NonRecordingSpan):
                 return trace_id, span_id, None  # of another process, brought along by a request
-            if self._joins and is_of_the_global_provider(theirs):
+            if self.joins and is_of_the_global_provider(theirs):
                 return (
                     trace_id,
                     span_id,

@@ -37,6 +37,7 @@ class Emitter:
         """Nothing is open."""
         self.flags: dict[str, int] = {}
         self.dropped = 0
+        self.begun = False  # as a journal: there is nothing a collector would have to know of an exec
         self.open: dict[bytes, Theirs] = {}
         self._instruments: dict[tuple[str, str], Any] = {}
 

@@ -49,6 +49,7 @@ class Bridge:
         self._faults = faults
         self._started = Started(recorder, faults)
         self._parents = Parents()
+        self._beside = Beside(recorder, faults)
         measured = {
             'counter': Measured(recorder, 'counter'),
             'updown': Measured(recorder, 'gauge', summed=True),
@@ -71,7 +72,8 @@ class Bridge:
         self._parents.on = traces and joins
         for each in self._measured.values():
             each.on = metrics
-        self._recorder.beside = Beside(self._recorder, self._faults, joins) if traces else None
+        self._beside.joins = joins
+        self._recorder.beside = self._beside if traces else None
         self._seams.select(traces or metrics)
 
     def executed(self, name: str, module: ModuleType) -> None:

@@ -70,4 +70,6 @@ SEEN = 'seen'  # {key: (label pattern or metric key of the rule, ...)}: those th
 DROPPED = 'dropped'  # {records, reason}, cumulative
 SETTINGS = 'settings'  # {field: value}, after a `resource` rule changed them
 STOOD_DOWN = 'stood_down'  # {reason}
+# {failed: True}?: the process goes on as another program; it follows once more, failed, if that cannot be
+EXEC = 'exec'
 REACH = 'reach'  # {workers: 'unreachable', reason}: workers of a cluster that this driver cannot bring our variables to

@@ -108,6 +108,11 @@ class Journal:
         self._retry_after = FIRST_RETRY_NS
         self.dropped = 0
 
+    @property
+    def begun(self) -> bool:
+        """True once this process has stored a record, or tried to."""
+        return self._number > 0 or bool(self._waiting)
+
     def put(self, record: Record, ending: Span | None = None) -> None:
         """Store a record; never raises for want of room.
 

@@ -16,13 +16,24 @@ from lens_auto.record.span import ENDED_ALREADY, Rare, Span, current
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Protocol
 
     from lens_auto.record.reader import Record
     from lens_auto.record.span import Attributes, Link
 
     # A span that is none of ours and encloses one: trace, id (b'' both: it is not the parent), links to add.
     Over = tuple[bytes, bytes, tuple[Link, ...] | None]
+
+    class Beside(Protocol):
+        """Knows the program's own spans: `lens_auto.bridge.beside`."""
+
+        def __call__(self, up: Span | None, span: Span | None) -> Over | tuple[()]:
+            """Which one is between `up`, our current span, and a new one; an empty tuple for none."""
+            ...
+
+        def leave(self) -> None:
+            """The current one is no parent from here on."""
+            ...
 
 
 NOBODY = -1  # no object has this id
@@ -80,7 +91,7 @@ class Recorder:
         self.printer: Callable[[Record], None] | None = None
         self.task: Callable[[Span], None] | None = None
         self.started: Callable[[], tuple[bytes, bytes] | None] | None = None
-        self.beside: Callable[[Span | None, Span | None], Over | tuple[()]] | None = None
+        self.beside: Beside | None = None
         self.origin: Callable[[], tuple[bytes, int] | None] | None = None
         self._tell: Callable[[], None] | None = None
         self._tell_at = 0

@@ -6,6 +6,7 @@ from __future__ import annotations
 from lens_auto.record.foreign import foreign
 from lens_auto.record.format import MISSING
 from lens_auto.record.standard import FunctionType
+from lens_auto.wrap.builtin import IN_PLACE, Placed
 from lens_auto.wrap.code import Unwrappable
 from lens_auto.wrap.direct import Direct
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
 
-    # Module -> (qualified name, how (see `Direct`), name of what is told) of each function.
+    # Module -> (qualified name, how (see `Direct`; or IN_PLACE), name of what is told) of each function.
     Table = Mapping[str, tuple[tuple[str, str, str], ...]]
 
 
@@ -44,7 +45,7 @@ class Seams:
         self._on = False
         self._disabled: set[str] = set()
         self._executed: dict[str, ModuleType] = {}
-        self._placed: dict[str, Direct] = {}
+        self._placed: dict[str, Direct | Placed] = {}
 
     def without(self, module: str, owner: str) -> None:
         """Leave out what a version of the library does not have.
@@ -88,10 +89,14 @@ class Seams:
             if target in self._placed or target in self._disabled:
                 continue
             try:
+                told = self._told[what]
+                if how == IN_PLACE:
+                    before, after = self._guarded(target, told.before), self._guarded_after(target, told.after)
+                    self._placed[target] = Placed(module, qualname, before, after)
+                    continue
                 function = _innermost(module, qualname)
                 if function is None:
                     raise Unwrappable(f'not in this version of {self._name}')
-                told = self._told[what]
                 before, after = getattr(told, 'before', None), getattr(told, 'after', None)
                 self._placed[target] = Direct(
                     function,

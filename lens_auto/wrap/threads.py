@@ -9,8 +9,12 @@ without us. (`asyncio.to_thread` copies the context itself.)
 
 from __future__ import annotations
 
+import sys
+
 from lens_auto.record.span import Span, current, origin
 from lens_auto.wrap.code import AROUND, BEFORE
+from lens_auto.wrap.delegated import unseen
+from lens_auto.wrap.direct import GIVEN
 from lens_auto.wrap.seams import Seams
 
 TYPE_CHECKING = False
@@ -22,11 +26,18 @@ if TYPE_CHECKING:
 
     Carried = Span | tuple[bytes, int]
 
-# A pool's thread belongs to nobody: it starts when a job is handed in and serves others after it.
-_POOL = 'concurrent.futures.thread'
+# A pool's thread belongs to nobody: it starts when the pool is made, or a job handed in, and serves others after that.
+_POOLS = ('concurrent.futures.thread', 'multiprocessing.pool')
+_MANAGER = 'concurrent.futures.process'  # a thread class of its own there, which calls back for all jobs
 SEAMS = {
     'threading': (('Thread.start', BEFORE, 'leaving'), ('Thread._bootstrap_inner', BEFORE, 'arriving')),
     'concurrent.futures.thread': (('_WorkItem.__init__', BEFORE, 'leaving'), ('_WorkItem.run', AROUND, 'working')),
+    'multiprocessing.pool': (
+        ('Pool.apply_async', GIVEN, 'handing'),
+        ('Pool._map_async', GIVEN, 'handing'),
+        ('Pool.imap', GIVEN, 'handing'),
+        ('Pool.imap_unordered', GIVEN, 'handing'),
+    ),
 }
 
 
@@ -40,7 +51,8 @@ def threads(recorder: Recorder, faults: Faults) -> Seams:
     # By address: an object that is gone without having run leaves its entry to the next one at that address, which
     # replaces or removes it.
     waiting: dict[int, Carried] = {}
-    told = {'leaving': Leaving(waiting, recorder), 'arriving': Arriving(waiting), 'working': Working(waiting)}
+    told: dict[str, Any] = {'leaving': Leaving(waiting, recorder), 'arriving': Arriving(waiting)}
+    told |= {'working': Working(waiting), 'handing': Handing(recorder)}
     return Seams('threading', SEAMS, told, recorder, faults)
 
 
@@ -65,10 +77,8 @@ class Leaving:
         Args:
             args: The thread or job, and the rest.
         """
-        carried: Carried | None = current.get()
-        if carried is None and self._recorder.origin is not None:
-            carried = self._recorder.origin()
-        if carried is not None and getattr(getattr(args[0], '_target', None), '__module__', '') != _POOL:
+        carried = _carried(self._recorder)
+        if carried is not None and not _serves_a_pool(args[0]):
             self._waiting[id(args[0])] = carried
         elif self._waiting:
             self._waiting.pop(id(args[0]), None)
@@ -133,6 +143,68 @@ class Working:
         """
         current.set(outside[0])
         origin.set(outside[1])
+
+
+class Handing:
+    """`Pool.apply_async(self, func, ...)` and the like: a job is handed to a `multiprocessing.pool.ThreadPool`.
+
+    What such a pool's threads are given is the function and its arguments, with nothing in between to hang a span on.
+    """
+
+    __slots__ = ('_recorder',)
+
+    def __init__(self, recorder: Recorder):
+        """See the class.
+
+        Args:
+            recorder: The process's recorder.
+        """
+        self._recorder = recorder
+
+    def before(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """A job is handed in; the answer has one in its place that runs it under the span of here.
+
+        Args:
+            args: The pool, the function, and the rest.
+        """
+        pool, function, *rest = args
+        carried = _carried(self._recorder)
+        if carried is None or not isinstance(pool, sys.modules['multiprocessing.pool'].ThreadPool):
+            return None
+        return pool, _Job(function, carried), *rest
+
+
+class _Job:
+    """A job of a thread pool that brings along what was current where it was handed in."""
+
+    __slots__ = ('_carried', '_function')
+
+    def __init__(self, function: Any, carried: Carried):
+        self._function = function
+        self._carried = carried
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        outside = (current.get(), origin.get())
+        _arrive(self._carried)
+        try:
+            return self._function(*args, **keywords)
+        except:
+            unseen()
+            raise
+        finally:
+            current.set(outside[0])
+            origin.set(outside[1])
+
+
+def _carried(recorder: Recorder) -> Carried | None:
+    """What is current here: a span, or in a worker of Ray the task."""
+    here: Carried | None = current.get()
+    return recorder.origin() if here is None and recorder.origin is not None else here
+
+
+def _serves_a_pool(thread: Any) -> bool:
+    target = getattr(getattr(thread, '_target', None), '__module__', '')
+    return target in _POOLS or type(thread).__module__ == _MANAGER
 
 
 def _arrive(carried: Carried) -> None:

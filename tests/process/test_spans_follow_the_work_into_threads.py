@@ -182,3 +182,38 @@ def test_task_groups_and_what_a_loop_is_asked_for(tmp_path: Path, version: str) 
         f'{task}{where}' for task in ('task 0', 'task 1', 'run_coroutine_threadsafe') for where in ('', ' in a thread')
     ]
     assert found == sorted((name, True) for name in [*names, 'timer'])
+
+
+THREAD_POOL = """
+import traceback
+from multiprocessing.pool import ThreadPool
+import work
+def job(what):
+    work.step(what)
+    if what == 'fails': raise ValueError(what)
+    return what
+def main():
+    global pool
+    pool = ThreadPool(2)
+    pool.apply(job, ['apply']); pool.apply_async(job, kwds={'what': 'apply_async'}).get()
+    print(pool.map(job, ['map'] * 5), pool.starmap(job, [['starmap']]), sorted(pool.imap(job, ['imap'] * 3, 2)))
+    print(list(pool.imap_unordered(job, ['unordered'])))
+    try: pool.apply(job, ['fails'])
+    except ValueError: print(traceback.format_exc())
+work.outer(main)
+print(pool.map(job, ['after'] * 4))  # by the same threads
+pool.close(); pool.join()
+"""
+
+
+@every_python
+def test_a_thread_pool_of_multiprocessing_has_each_job_where_it_was_handed_in(tmp_path: Path, version: str) -> None:
+    program = Program(tmp_path, {'work.py': WORK, 'main.py': THREAD_POOL})
+    traced = program.traced(RULES, python=python(version))
+    plain = program.plain(python=python(version))
+    assert (traced.stdout, traced.stderr, traced.code) == (plain.stdout, plain.stderr, plain.code) or version == '3.10'
+    assert traced.code == 0 and traced.journal.reports('fault') == traced.journal.reports('missing') == []
+    [outer] = [span for span in traced.journal.spans if span.name == 'outer']
+    inside = [span.name for span in traced.journal.spans if span.parent == outer.id]
+    assert sorted(set(inside)) == ['apply', 'apply_async', 'fails', 'imap', 'map', 'starmap', 'unordered']
+    assert {span.parent for span in traced.journal.spans if span.name == 'after'} == {outer.parent}

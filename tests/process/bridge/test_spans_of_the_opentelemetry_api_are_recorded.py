@@ -339,3 +339,47 @@ if not pid: os._exit(0)
     )
     assert found.tree() == 'parent\n  child\n    in the child'
     assert all(span.ended for span in found.spans)
+
+
+FORKS = """
+import multiprocessing, multiprocessing.pool, os
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+def job(what): return work.step(what)
+def manual(what):
+    with tracer.start_as_current_span('manual'): work.step(what)
+def current(_): return trace.get_current_span().get_span_context().span_id != 0
+def own(what):
+    sys.stdout.flush()
+    pid = os.fork()
+    if not pid: work.step(what); os._exit(0)
+    os.waitpid(pid, 0)
+fork = multiprocessing.get_context('fork')
+with tracer.start_as_current_span('span'):
+    pool = fork.Pool(1); pool.apply(job, ['pool, inside'])
+    executor = ProcessPoolExecutor(1, mp_context=fork); executor.submit(job, 'executor, inside').result()
+    process = fork.Process(target=job, args=['process']); process.start(); process.join()
+    own('fork')
+pool.apply(job, ['pool, after']); executor.submit(job, 'executor, after').result()
+pool.apply(manual, ['pool, manual'])
+own('fork, after')
+print(len({executor.submit(current, 1).result(), pool.apply(current, [1])}))
+pool.close(); executor.shutdown()
+"""
+
+
+def test_a_span_is_left_behind_by_the_workers_of_a_pool_that_was_made_in_it(tmp_path: Path) -> None:
+    found = journal(tmp_path, FORKS)
+    assert found.tree() == tree("""
+span
+  process
+  fork
+pool, inside
+executor, inside
+pool, after
+executor, after
+manual
+  pool, manual
+fork, after
+""")
+    spans = {span.name: span for span in found.spans}
+    assert {spans[name].parent.hex() for name in ('pool, after', 'executor, after', 'manual')} == {'cd' * 8}

@@ -8,6 +8,7 @@ know that, and neither parent nor child behaves otherwise than without us.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ def forked(child):
     pid = os.fork()
     if not pid: child()
     show(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+def waited(pid): show(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 def in_task(coroutine):
     asyncio.run(coroutine())
 async def exec_():
@@ -73,12 +75,15 @@ STARTS = {
     'asyncio, exec': ('in_task(exec_)', UNDER),
     'asyncio, shell': ('in_task(shell_)', UNDER),
     'os.fork': ('forked(target)', UNDER),
-    'os.fork, then exec': ('forked(lambda: os.execv(sys.executable, CHILD))', ROOT),
-    'os.posix_spawn': (
-        'show(os.waitstatus_to_exitcode(os.waitpid(os.posix_spawn(sys.executable, CHILD, os.environ), 0)[1]))',
-        ROOT,
-    ),
-    'os.spawnv': ('show(os.spawnv(os.P_WAIT, sys.executable, CHILD))', ROOT),
+    'os.fork, then execv': ('forked(lambda: os.execv(sys.executable, CHILD))', UNDER),
+    'os.fork, then execve': ('forked(lambda: os.execve(sys.executable, CHILD, env={**os.environ, "X": "1"}))', UNDER),
+    'os.fork, then execlp': ('forked(lambda: os.execlp("env", "env", *CHILD))', UNDER),
+    'os.fork, then execvpe': ('forked(lambda: os.execvpe("env", ["env", *CHILD], os.environb))', UNDER),
+    'os.posix_spawn': ('waited(os.posix_spawn(sys.executable, CHILD, os.environ))', UNDER),
+    'os.posix_spawn, by bytes': ('waited(os.posix_spawn(sys.executable, CHILD, {**os.environb}, setsid=1))', UNDER),
+    'os.posix_spawnp': ('waited(os.posix_spawnp("env", ("env", *CHILD), dict(os.environ)))', UNDER),
+    'os.spawnv': ('show(os.spawnv(os.P_WAIT, sys.executable, CHILD))', UNDER),
+    'os.spawnlpe, not waited for': ('waited(os.spawnlpe(os.P_NOWAIT, "env", "env", *CHILD, os.environ))', UNDER),
     'os.popen': (
         '(lambda pipe: (print(pipe.read()), show(pipe.close())))(os.popen(" ".join(CHILD)))',
         UNDER,  # it is a Popen with shell=True
@@ -91,6 +96,20 @@ STARTS = {
     'ProcessPoolExecutor, spawn': ('executor("spawn")', ROOT),
     'ProcessPoolExecutor, forkserver': ('executor("forkserver")', ROOT),
     'multiprocessing.Pool': ('mp_pool()', ROOT),
+    'os.posix_spawn of python -I': (
+        'waited(os.posix_spawn(sys.executable, [*CHILD[:1], "-I", *CHILD[1:]], os.environ))',
+        NOT,
+    ),
+    'os.spawnv of python -S': ('show(os.spawnv(os.P_WAIT, sys.executable, [*CHILD[:1], "-S", *CHILD[1:]]))', NOT),
+    'os.fork, then execv of python -E': (
+        'forked(lambda: os.execv(sys.executable, [*CHILD[:1], "-E", *CHILD[1:]]))',
+        NOT,
+    ),
+    'os.posix_spawn, environment emptied': ('waited(os.posix_spawn(sys.executable, CHILD, {"PYTHONPATH": "."}))', NOT),
+    'os.spawnvpe of env -i': (
+        'show(os.spawnvpe(os.P_WAIT, "env", ["env", "-i", "PYTHONPATH=.", *CHILD], os.environ))',
+        NOT,
+    ),
     'python -I': ('show(subprocess.run([sys.executable, "-I", *CHILD[1:]]).returncode)', NOT),
     'env -i python': ('show(subprocess.run(["env", "-i", "PYTHONPATH=.", *CHILD]).returncode)', NOT),
 }
@@ -134,7 +153,8 @@ def test_a_start_of_every_kind(tmp_path: Path, start: str, version: str) -> None
     assert len(writers) == (1 if expected is NOT else 2)  # a journal of its own
     if expected is NOT:
         reasons = [row[5] for row in traced.processes if row[4] == 'stood_down']
-        wanted = 'started with -I' if start == 'python -I' else 'started with an environment without ours'
+        option = re.search('-[IES]$', start)
+        wanted = f'started with {option[0]}' if option else 'started with an environment without ours'
         assert reasons == [wanted]
 
 
@@ -253,7 +273,58 @@ def test_a_span_that_is_open_at_an_exec_in_place_is_known_and_has_no_end(tmp_pat
     program = Program(tmp_path, {'work.py': WORK, 'child.py': CHILD, 'main.py': source})
     traced = program.traced(RULES)
     assert traced.visible() == program.plain().visible()
-    assert traced.journal.tree() == 'outer...\nchild'
+    assert traced.journal.tree() == 'outer...\n  child'
+    assert traced.journal.reports('exec') == [{}]
+
+
+LOOKS = """
+import copy, inspect, os, pickle, posix, sys, traceback, types
+import work
+names = ('execv', 'execve', 'posix_spawn', 'posix_spawnp')
+class Holder: spawn = os.posix_spawn
+def looks():
+    for name in names:
+        one = getattr(os, name)
+        print(one, one.__name__, one.__qualname__, one.__module__, one.__doc__, one.__text_signature__, one.__self__)
+        print(isinstance(one, types.BuiltinFunctionType), inspect.isbuiltin(one), inspect.isfunction(one))
+        try: print(inspect.signature(one))
+        except ValueError as error: print(error)
+        print(one is getattr(posix, name), one == getattr(posix, name), name in dir(os))
+        print(pickle.dumps(one), pickle.loads(pickle.dumps(one)) is one, copy.deepcopy(one) is one, {one: 1}[one])
+        for args in ((), (1,), ('no such', ['a']), ('/no/such', ['a'], {}), ('/bin/true', [], {}),
+                     ('/bin/true', 'a', {}), ('/bin/true', ['a'], 3), ('/bin/true', ['a'], {1: 2}),
+                     (b'/no/such', [b'a'], {b'a': b'b'})):
+            try: one(*args)
+            except BaseException: print(traceback.format_exc())
+    print(Holder().spawn('/bin/true', ['true'], {}) > 0)
+    try: os.execvp('no-such-program', ['a'])
+    except FileNotFoundError as error:
+        print(error, sys.version_info > (3, 11) and len(traceback.extract_tb(error.__traceback__)))
+    print(os.spawnv(os.P_WAIT, '/no/such', ['a']))
+work.outer(looks)
+"""
+
+
+@pytest.mark.parametrize('version', SUPPORTED)
+def test_functions_of_the_interpreter_are_as_without_us(tmp_path: Path, version: str) -> None:
+    program = Program(tmp_path, {'work.py': WORK, 'main.py': LOOKS})
+    traced = program.traced(RULES, python=python(version))
+    plain = program.plain(python=python(version))
+    assert plain.code == 0, plain.stderr
+    # On 3.10 a traceback shows our frame, see docs/limits.md.
+    shown = [re.sub(r'  File "[^"]*builtin.py".*\n.*\n', '', one.stdout) for one in (traced, plain)]
+    assert version != '3.10' or shown[0] != traced.stdout
+    assert shown[0].splitlines() == shown[1].splitlines() and traced.stderr == plain.stderr
+    assert traced.journal.reports('fault') == traced.journal.reports('missing') == []
+    assert all(span.ended for span in traced.journal.spans)
+
+
+def test_they_are_the_interpreters_own_where_nothing_is_recorded(tmp_path: Path) -> None:
+    source = 'import os, work\nwork.step()\nprint(type(os.execv), type(os.posix_spawn))\n'
+    program = Program(tmp_path, {'work.py': WORK, 'main.py': source})
+    off = program.traced(RULES, LENS_TRACES_ENABLED='0')
+    assert off.visible() == program.plain().visible()
+    assert program.traced(RULES).visible() != off.visible()
 
 
 def test_a_daemon_that_leaves_its_parent_behind(tmp_path: Path) -> None:
