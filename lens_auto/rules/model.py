@@ -374,6 +374,7 @@ VLLM_PLACES: dict[str, tuple[Target, ...]] = {
         ('vllm.v1.engine.async_llm', 'AsyncLLM.__init__'),
         ('vllm.v1.engine.core', 'EngineCoreProc.__init__'),
         ('vllm.v1.executor.multiproc_executor', 'WorkerProc.__init__'),
+        ('vllm.v1.engine.coordinator', 'DPCoordinatorProc.__init__'),
         ('vllm.v1.worker.gpu_worker', 'Worker.compile_or_warm_up_model'),
         ('vllm.v1.worker.cpu_worker', 'CPUWorker.compile_or_warm_up_model'),
     ),

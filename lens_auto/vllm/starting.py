@@ -9,6 +9,7 @@ does later has other parents.
 from __future__ import annotations
 
 import os
+import sys
 
 from lens_auto.record.span import current
 from lens_auto.wrap.site import Site
@@ -25,11 +26,19 @@ _NAMES = {
     'AsyncLLM.__init__': 'rl.vllm.load_model',
     'EngineCoreProc.__init__': 'rl.vllm.engine_core.start',
     'WorkerProc.__init__': 'rl.vllm.worker.start',
+    'DPCoordinatorProc.__init__': 'rl.vllm.coordinator.start',
     # The engine core asks for these when the worker has started.
     'Worker.compile_or_warm_up_model': 'rl.vllm.worker.warm_up',
     'CPUWorker.compile_or_warm_up_model': 'rl.vllm.worker.warm_up',
 }
-_ROLES = {'EngineCoreProc.__init__': 'vllm engine core', 'WorkerProc.__init__': 'vllm worker'}
+_CORE = 'EngineCoreProc.__init__'
+_ROLES = {
+    _CORE: 'vllm engine core',
+    'WorkerProc.__init__': 'vllm worker',
+    'DPCoordinatorProc.__init__': 'vllm coordinator',
+}
+_SERVER, _SERVER_NAME = 'vllm api server', 'ApiServer'
+_ENGINE = 'rl.vllm.engine'  # which one of several; the metrics of the front end have it as a label
 _SPAN, _TRACES = 8, (16, 24)
 
 
@@ -54,11 +63,15 @@ class StartSite(Site):
     def open(self, args: tuple[Any, ...], attach: bool) -> Any:
         """Something is about to be started. See `Site.open`."""
         self.figures.calls += 1
-        role = _ROLES.get(self._qualname)
+        role = _ROLES.get(self._qualname) or _role_by_name()
+        fixed = self._fixed.copy()
         if role is not None:
-            self._recorder.resource({'lens.role': role})
+            told: dict[str, Any] = {'lens.role': role}
+            if self._qualname == _CORE:
+                told[_ENGINE] = fixed[_ENGINE] = _index(args)
+            self._recorder.resource(told)
         up = current.get()
-        span = self._recorder.open_under(up, self, self._span_name, self.key, self._fixed.copy(), False, False, attach)
+        span = self._recorder.open_under(up, self, self._span_name, self.key, fixed, False, False, attach)
         span.late = None
         if up is not None and up.epoch != self._recorder.epoch:
             # Forked in the middle of its parent's start: what this process does when it has started is no part of that.
@@ -92,6 +105,21 @@ class StartSite(Site):
             os.environ.pop(PARENT, None)
         else:
             os.environ[PARENT] = before
+
+
+def _role_by_name() -> str | None:
+    """One of several processes of `vllm serve` that answer requests; they make their engine's client as others do."""
+    multiprocessing: Any = sys.modules.get('multiprocessing')
+    name = '' if multiprocessing is None else str(multiprocessing.current_process().name)
+    return _SERVER if name.startswith(_SERVER_NAME) else None
+
+
+def _index(args: tuple[Any, ...]) -> int:
+    """`engine_index`, the last parameter of `EngineCoreProc.__init__`; 0 where there is one engine."""
+    last = args[-1]
+    if last.__class__ is dict:
+        last = last.get('engine_index')
+    return last if last.__class__ is int else 0
 
 
 def _adopt(span: Span, text: str) -> None:

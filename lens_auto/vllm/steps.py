@@ -127,16 +127,25 @@ class IdleSite(Site):
                 steps.tell()
 
 
+class _Work:
+    """What one engine has done since it was last told of."""
+
+    __slots__ = ('hits', 'queries', 'told_at', 'tokens')
+
+    def __init__(self, now: int):
+        self.told_at = now
+        self.hits = self.queries = self.tokens = 0
+
+
 class SchedulerSite(Site):
     """`StatLoggerManager.record(self, scheduler_stats, iteration_stats, ...)`: what the engine says after each step."""
 
-    __slots__ = ('_hits', '_queries', '_told_at', '_tokens')
+    __slots__ = ('_at_work',)
 
     def __init__(self, *args: Any):
         """See `Site`."""
         super().__init__(*args)
-        self._hits = self._queries = self._tokens = 0
-        self._told_at: dict[Any, int] = {}
+        self._at_work: dict[tuple[int, int], _Work] = {}
 
     def told(self, args: tuple[Any, ...]) -> None:
         """The engine's statistics of a step.
@@ -144,44 +153,43 @@ class SchedulerSite(Site):
         Args:
             args: Manager, scheduler's and step's statistics, caches of media, number of the engine.
         """
-        scheduler, iteration, engine = args[1], args[2], args[4] or 0
+        manager, scheduler, iteration, engine = args[0], args[1], args[2], int(args[4] or 0)
         self.figures.calls += 1
-        if iteration is not None:
-            self._tokens += iteration.num_generation_tokens
         if scheduler is None:
             return
+        key, now = (id(manager), engine), monotonic_ns()
+        work = self._at_work.get(key)
+        begins = work is None
+        if work is None:
+            work = self._at_work[key] = _Work(now)
+        if iteration is not None:
+            work.tokens += iteration.num_generation_tokens
         prefix = scheduler.prefix_cache_stats
         if prefix is not None:
-            self._queries += prefix.queries
-            self._hits += prefix.hits
-        now = monotonic_ns()
+            work.queries += prefix.queries
+            work.hits += prefix.hits
         idle = not scheduler.num_running_reqs and not scheduler.num_waiting_reqs
-        before = self._told_at.get(engine)
-        if before is None:
-            self._told_at[engine] = now  # at work again: what is a second from here on
+        if not begins and not idle and now - work.told_at < _EVERY_NS:
             return
-        since = now - before
-        if since < _EVERY_NS and not idle:
-            return
-        labels = {'rl.vllm.engine': int(engine)} if engine else None
-        values: list[tuple[str, str, str, float]] = [
-            ('rl.vllm.requests.running', 'gauge', '{request}', scheduler.num_running_reqs),
-            ('rl.vllm.requests.waiting', 'gauge', '{request}', scheduler.num_waiting_reqs),
-            ('rl.vllm.kv_cache.usage', 'gauge', '1', float(scheduler.kv_cache_usage)),
+        labels = {'rl.vllm.engine': engine} if engine else None
+        # Also when it sets to work: a batch that is done within a second would show an engine that never had any.
+        points: list[Any] = [
+            ('rl.vllm.requests.running', 'gauge', '{request}', scheduler.num_running_reqs, labels),
+            ('rl.vllm.requests.waiting', 'gauge', '{request}', scheduler.num_waiting_reqs, labels),
+            ('rl.vllm.kv_cache.usage', 'gauge', '1', float(scheduler.kv_cache_usage), labels),
         ]
-        if self._tokens:
-            values.append(('rl.vllm.tokens_per_sec', 'gauge', '{token}/s', self._tokens * 1e9 / since))
-        if self._queries:
-            values += [
-                ('rl.vllm.prefix_cache.queries', 'counter', '{token}', self._queries),
-                ('rl.vllm.prefix_cache.hits', 'counter', '{token}', self._hits),
-                ('rl.vllm.prefix_cache.hit_rate', 'gauge', '1', self._hits / self._queries),
+        if not begins and work.tokens:
+            rate = work.tokens * 1e9 / (now - work.told_at)
+            points.append(('rl.vllm.tokens_per_sec', 'gauge', '{token}/s', rate, labels))
+        if (not begins or idle) and work.queries:
+            points += [
+                ('rl.vllm.prefix_cache.queries', 'counter', '{token}', work.queries, labels),
+                ('rl.vllm.prefix_cache.hits', 'counter', '{token}', work.hits, labels),
+                ('rl.vllm.prefix_cache.hit_rate', 'gauge', '1', work.hits / work.queries, labels),
             ]
-        for name, instrument, unit, value in values:
-            self._recorder.point(self, name, instrument, unit, value, labels)
-        self.figures.spans += len(values)
+        self._recorder.points(self, points)
+        self.figures.spans += len(points)
         if idle:
-            del self._told_at[engine]
-        else:
-            self._told_at[engine] = now
-        self._hits = self._queries = self._tokens = 0
+            del self._at_work[key]
+        elif not begins:
+            self._at_work[key] = _Work(now)

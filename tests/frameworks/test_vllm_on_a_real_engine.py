@@ -13,6 +13,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -217,11 +218,14 @@ def test_an_engine_core_that_is_killed_takes_no_request_along(side_by_side: tupl
 # -------------------------------------------------------------------------------------------------------------- server
 @pytest.fixture(scope='module')
 def served(python: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[Any]]:
-    place: Place = placed(Place(tmp_path_factory.mktemp('serve')), python)
+    return _serve(placed(Place(tmp_path_factory.mktemp('serve')), python), python)
+
+
+def _serve(place: Place, python: str, *more: str) -> tuple[Run, list[Any]]:
     with socket.create_server(('127.0.0.1', 0)) as free:
         port = free.getsockname()[1]
     options = f'--dtype float32 --max-model-len 256 --enforce-eager --max-num-seqs 8 --host 127.0.0.1 --port {port}'
-    command = (LENS, '--no-summary', GROUPS, *NATIVE, 'vllm', 'serve', str(model()), *options.split())
+    command = (LENS, '--no-summary', GROUPS, *NATIVE, 'vllm', 'serve', str(model()), *options.split(), *more)
     with open(place.folder / 'log', 'wb') as log:
         server = place.start(*command, out=log)
         try:
@@ -246,7 +250,11 @@ def _wait(url: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def test_a_served_request_is_below_its_caller_also_when_it_is_streamed(served: tuple[Run, list[Any]]) -> None:
-    run, [usage] = served
+    _is_below_its_caller(*served)
+
+
+def _is_below_its_caller(run: Run, said: list[Any]) -> None:
+    [usage] = said
     plain, streamed = run.only('POST /v1/completions'), run.only('POST /v1/chat/completions')
     assert (streamed.trace, streamed.parent) == ('0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331')
     assert names_above(run, plain) == ['lens.run']
@@ -283,3 +291,74 @@ def test_an_engine_in_a_ray_actor_is_below_the_drivers_step(on_ray: tuple[Run, l
         natives = [span for span in run.named('llm_request') if span.parent in {each.id for each in requests}]
         assert {span.trace for span in natives} == {step.trace} and len(natives) == 3
     assert sums(run)['rl.vllm.generations.ok length'] == 7
+
+
+# --------------------------------------------------------------------------------------------------- several processes
+def roles(run: Run) -> list[str]:
+    """Of the processes of the run that took part, as its roll-call has them."""
+    return sorted(row['role'] for row in run.facts['processes'] if row['outcome'] == 'armed')
+
+
+def engines(run: Run, name: str) -> dict[Any, Span]:
+    """The spans of a name by the number of their engine."""
+    return {span.resource.get('rl.vllm.engine'): span for span in run.named(name)}
+
+
+def test_engines_side_by_side_start_below_one_span_and_are_told_apart(python: str, tmp_path: Path) -> None:
+    place: Place = placed(Place(tmp_path), python)
+    done = place.lens('--no-summary', '--rules', 'trainer.yaml', GROUPS, python, 'data_parallel.py', str(model()))
+    assert done.code == 0, done.stderr
+    run = place.run
+    assert lines(done.stdout) == [16 * [8]]
+    started = engines(run, 'rl.vllm.engine_core.start')
+    assert set(started) == {0, 1}
+    for span in (*started.values(), run.only('rl.vllm.coordinator.start')):
+        assert names_above(run, span) == ['rl.vllm.load_model', 'lens.run']
+    # Each worker below its own engine.
+    workers = run.named('rl.vllm.worker.start')
+    assert {span.parent for span in workers} == {span.id for span in started.values()}
+    assert {'vllm engine core': 2, 'vllm worker': 2, 'vllm coordinator': 1}.items() <= Counter(roles(run)).items()
+    rollouts = {span.id: span.attributes['rl.rollout'] for span in run.named('rl.trainer.rollout')}
+    requests = run.named('rl.vllm.request')
+    told = {span.attributes['gen_ai.response.id']: f'r{rollouts[span.parent]}' for span in requests}
+    assert len(told) == 16 and all(name == above for name, above in told.items())
+    # Both have worked, and their figures are apart.
+    running = {point.attributes.get('rl.vllm.engine', 0) for point in run.points if 'requests.running' in point.name}
+    steps = {point.resource.get('rl.vllm.engine') for point in run.points if point.name == 'rl.vllm.engine.steps'}
+    assert running == steps == {0, 1}
+
+
+def test_several_servers_before_several_engines_are_named_and_joined(python: str, tmp_path: Path) -> None:
+    run, said = _serve(placed(Place(tmp_path), python), python, '--data-parallel-size', '2')
+    _is_below_its_caller(run, said)
+    assert {span.resource['lens.role'] for span in run.named('rl.vllm.request')} == {'vllm api server'}
+    found = Counter(roles(run))
+    assert {
+        'vllm api server': 2,
+        'vllm engine core': 2,
+        'vllm worker': 2,
+        'vllm coordinator': 1,
+    }.items() <= found.items()
+    started = engines(run, 'rl.vllm.engine_core.start')
+    assert set(started) == {0, 1} and {names_above(run, span)[-1] for span in started.values()} == {'lens.run'}
+
+
+def test_workers_that_are_ray_actors_are_below_the_engine_that_made_them(python: str, tmp_path: Path) -> None:
+    place = placed(RayPlace(tmp_path, python), python)
+    try:
+        command = ('--rules', 'trainer.yaml', GROUPS, python, 'ray_executor.py', str(model()))
+        env = {**ONE_PROCESS, 'PYTHONPATH': str(place.cwd)}
+        done = place.execute(LENS, '--no-summary', *command, env=env, patience=PATIENCE)
+        assert done.code == 0, done.stderr
+        run = place.run
+    finally:
+        place.close()
+    assert lines(done.stdout) == [[[5, 5], [5, 5]]]
+    start = run.only('rl.vllm.worker.start')
+    assert start.resource['lens.role'] == 'vllm worker' and start.resource['ray.actor.class'] == 'RayWorkerProc'
+    assert names_above(run, start)[-2:] == ['rl.vllm.load_model', 'lens.run']
+    assert names_above(run, run.only('rl.vllm.worker.load_model'))[0] == 'rl.vllm.worker.start'
+    assert 'worker' in roles(run)
+    for span in run.named('rl.vllm.request'):
+        assert names_above(run, span)[:2] == ['rl.vllm.generate', 'rl.trainer.step']
+    assert sums(run)['rl.vllm.engine.executions'] > 0

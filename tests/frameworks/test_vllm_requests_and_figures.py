@@ -119,6 +119,39 @@ def test_a_group_switches_statistics_on_and_the_engines_log_says_so(place: Place
     } <= names
 
 
+def test_an_engine_is_seen_at_work_however_short_and_apart_from_its_neighbours(place: Place) -> None:
+    program = """
+from types import SimpleNamespace
+from vllm.v1.metrics.loggers import StatLoggerManager
+manager = StatLoggerManager()
+def record(running, queries, engine):
+    prefix = SimpleNamespace(queries=queries, hits=queries // 2)
+    stats = SimpleNamespace(
+        num_running_reqs=running, num_waiting_reqs=2 * running, kv_cache_usage=running / 8, prefix_cache_stats=prefix
+    )
+    manager.record(stats, SimpleNamespace(num_generation_tokens=4), engine_idx=engine)
+record(3, 10, 0)
+record(2, 6, 1)
+record(2, 0, 1)
+record(0, 0, 1)
+record(0, 0, 0)
+record(0, 2, 1)
+"""
+    points = ran(place, program=program).points
+
+    def course(name: str, engine: int | None) -> list[float]:
+        return [one.value for one in points if (one.name, one.attributes.get('rl.vllm.engine')) == (name, engine)]
+
+    assert course('rl.vllm.requests.running', None) == [3, 0]
+    assert course('rl.vllm.requests.running', 1) == [2, 0, 0]  # the last was done in one step
+    assert course('rl.vllm.requests.waiting', None) == [6, 0]
+    assert course('rl.vllm.kv_cache.usage', 1) == [0.25, 0, 0]
+    assert course('rl.vllm.prefix_cache.queries', None)[-1:] == [10]
+    assert course('rl.vllm.prefix_cache.queries', 1)[-1:] == [8]
+    assert course('rl.vllm.prefix_cache.hit_rate', 1) == [0.5, 0.5]
+    assert [len(course('rl.vllm.tokens_per_sec', engine)) for engine in (None, 1)] == [1, 1]
+
+
 def test_what_is_aborted_and_what_dies_with_its_engine_has_failed(place: Place) -> None:
     program = """
 from vllm.entrypoints.llm import LLM
