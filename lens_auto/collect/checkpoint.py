@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = 'checkpoint'
-_FORMAT = 3
+_FORMAT = 4
 
 
 class Unreadable(Exception):

@@ -12,6 +12,7 @@ from lens_auto.record.format import (
     ANCHOR,
     CALLED,
     ENDED,
+    EXEC,
     HEADER,
     LOG,
     OPENED,
@@ -20,6 +21,7 @@ from lens_auto.record.format import (
     RESOURCE,
     SETTINGS,
     STATUS_ERROR,
+    STATUS_UNSET,
     TASK,
 )
 from lens_auto.settings import redact
@@ -129,7 +131,9 @@ class Intake:
         elif kind == REPORT:
             member.last = max(member.last, record[1])
             self.ledger.report(member, record[2], record[3])
-            if record[2] == SETTINGS and record[3].get('service_name'):
+            if record[2] == EXEC:
+                member.became = 0 if record[3].get('failed') else record[1]
+            elif record[2] == SETTINGS and record[3].get('service_name'):
                 # The program's own config named the service: so are this process and those that start after it.
                 self._service = member.told['service.name'] = str(record[3]['service_name'])
                 self.describe(member)
@@ -149,6 +153,8 @@ class Intake:
 
     def _header(self, member: Member, record: Record) -> None:
         _, _, told, wall, mono, boot, _, _, _, flags = record
+        if member.flags.get('image', 0) != flags.get('image', 0) and member.boot:
+            self._became(member, mono)
         if not member.boot:
             member.boot = boot
             member.shift = self.shifts.setdefault(boot, wall - mono)
@@ -191,6 +197,35 @@ class Intake:
         """
         told = {'lens.role': 'launcher', 'process.command': 'lens-instrument'}
         return resources.of_process(self._shared, told, self._environment, self._service, self._run, *who)
+
+    def _became(self, member: Member, now: int) -> None:
+        """The process has gone on as another program, by `exec`, and begins its counts anew."""
+        member.became = member.became or now
+        self._exec(member)
+        self._lost(member)
+        self.ledger.settle(member)
+        member.told, member.dropped, member.became = {}, {}, 0
+
+    def _exec(self, member: Member) -> None:
+        """What a process has open at an `exec` ends there: no code of that program runs any more."""
+        for span_id, opened in reversed(list(member.opened.items())):
+            trace_id, parent_id, start, name, key, items, links = opened
+            if start > member.became:
+                continue
+            del member.opened[span_id]
+            items = {**(items or {}), 'lens.exec': True}
+            links = self.tasks.links(span_id, links)
+            duration = member.became - start
+            self.count('execs')
+            self.ledger.recorded(member, key, name, 1, 1, False, duration)
+            self._span(
+                *(member, span_id, trace_id, parent_id, start, duration),
+                *(name, STATUS_UNSET, '', items, links, None, False),
+            )
+
+    def _lost(self, member: Member) -> None:
+        for reason, records in member.dropped.items():
+            self.dropped[reason] = self.dropped.get(reason, 0) + records
 
     def _opened(self, member: Member, record: Record) -> None:
         _, span_id, trace_id, parent_id, start, name, key, items, links = record
@@ -320,13 +355,14 @@ class Intake:
         """
         end = member.dead_at or member.last
         self.last_ns = max(self.last_ns, max(end, member.last) + member.shift)
+        if member.became:
+            self._exec(member)  # as a program that records nothing
         # Innermost first: a step counts what its children covered when it ends itself.
         for span_id, opened in reversed(list(member.opened.items())):
             self._truncate(member, span_id, opened, max(end, opened[2]))
         member.opened.clear()
         self.tasks.gone(member.who)
-        for reason, records in member.dropped.items():
-            self.dropped[reason] = self.dropped.get(reason, 0) + records
+        self._lost(member)
         if member.series.overflowed:
             self.count('overflowed', member.series.overflowed)
 

@@ -32,6 +32,7 @@ _PLAIN = (
     'matched',
     'dropped',
     'dead',
+    'became',
 )
 
 
@@ -59,6 +60,7 @@ class Member:
         broken: Its journal cannot be read on.
         dead: It has ended.
         dead_at: Monotonic time when it was seen dead, 0 when nobody saw it.
+        became: Monotonic time of the `exec` by which it has gone on as another program, 0 for none.
         resource: Its Resource, as JSON.
         attributes: The same as a dict.
         waiting_spans: Resource -> spans that wait to be written.
@@ -86,6 +88,7 @@ class Member:
         self.broken = False
         self.dead = False
         self.dead_at = 0
+        self.became = 0
         self.resource = ''
         self.attributes: dict[str, Any] = {}
         self.waiting_spans: dict[str, list[str]] = {}

@@ -178,6 +178,12 @@ def _switched_off(totals: Totals) -> list[str]:
     return [*lines, limited] if limited else lines
 
 
+_CUT = {
+    'truncated': 'cut short by the end of their process',
+    'execs': 'ended by an exec: the process went on as another program',
+}
+
+
 def _off(totals: Totals, look: Look) -> list[str]:
     lines: list[str] = []
     groups = reasons.groups_off(totals)
@@ -194,9 +200,9 @@ def _off(totals: Totals, look: Look) -> list[str]:
     ):
         if names:
             lines.append(f'{head}: {reasons.some(names)}')
-    cut = totals.counts.get('truncated', 0)
-    if cut:
-        lines.append(f'{plural(cut, "span")} cut short by the end of their process')
+    for counted, said in _CUT.items():
+        if totals.counts.get(counted):
+            lines.append(f'{plural(totals.counts[counted], "span")} {said}')
     if totals.counts.get('no_room'):
         lines.append(
             f'the file system of the run folder was 90 % full: {plural(totals.counts["no_room"], "write")} put off'

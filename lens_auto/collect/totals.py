@@ -179,7 +179,7 @@ class Totals(Row):
         last: No other launcher of the run is still at work.
         groups_off: Span groups that were not selected.
         named: Rule files that the user named for this run.
-        counts: spans, points, logs, truncated, damaged, foreign, overflowed, clock_step_ns, ...
+        counts: spans, points, logs, truncated, execs, damaged, foreign, overflowed, clock_step_ns, ...
         dropped: Reason -> records lost before they could be stored.
         unsent: spans and points no backend acknowledged; they are in the folder.
         faults: Where the agent failed -> how often.

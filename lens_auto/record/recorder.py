@@ -463,6 +463,7 @@ def start(environ: dict[str, str]) -> Recorder:
     trace, _, root = environ['LENS_RUN_ROOT'].partition('-')
     journal = Journal(environ['LENS_SPOOL'], lambda: resource.describe(os.environ))
     journal.flags['pidns'] = process.namespace()
+    journal.flags['image'] = monotonic_ns()  # another one after an exec, in a process that is the same
     atexit.register(_last_word, journal, environ['LENS_SPOOL'])
     recorder = Recorder(journal, bytes.fromhex(trace), bytes.fromhex(root))
     if console.prints_here(environ):

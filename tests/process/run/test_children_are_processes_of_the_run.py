@@ -59,3 +59,47 @@ work.outer(lambda: subprocess.run(ranks, check=True))
     assert [span.name for span in ranks] == ['rank 0', 'rank 1']
     assert {span.parent for span in ranks} == {outer.id} and {span.trace for span in ranks} == {outer.trace}
     assert len({span.resource['service.instance.id'] for span in [outer, *ranks]}) == 3
+
+
+BECOMES = """
+import os, sys, work
+work.step('before')
+sys.stdout.flush()
+work.outer(lambda: os.execvp({program}[0], {program}))
+"""
+
+
+@pytest.mark.parametrize('program', ["[sys.executable, 'child.py', 'after']", "['sh', '-c', 'sleep 0.3']"])
+def test_a_program_that_becomes_another_one_ends_its_spans_there(place: Place, program: str) -> None:
+    files = {'main.py': BECOMES.format(program=program), 'child.py': CHILD + 'import time\ntime.sleep(0.3)\n'}
+    place.write({'work.py': WORK, 'lens.yaml': RULES, **files})
+    done = place.lens('python', 'main.py')
+    assert done.code == 0
+    run = place.run
+    after = '\n    after' if 'child.py' in program else ''
+    assert run.tree() == 'lens.run\n  before\n  outer' + after
+    outer = run.only('outer')
+    assert outer.attributes['lens.exec'] is True and not outer.error and not outer.truncated
+    # It does not reach over what the other program did.
+    assert run.only('lens.run').end - outer.end > 200_000_000
+    assert '1 span ended by an exec: the process went on as another program' in done.stderr
+    assert 'cut short' not in done.stderr
+    # Each program's own counts, which begin at nothing, are added up.
+    assert sum(row['spans'] for row in run.facts['rules'] if 'work:step' in str(row)) == (2 if after else 1)
+
+
+def test_an_exec_that_fails_ends_nothing(place: Place) -> None:
+    main = """
+import os, work
+def tries():
+    for program in ('/no/such', 'bad'):
+        try: os.execv(program, ['a'])
+        except OSError as error: print(type(error).__name__)
+    work.step('goes on')
+work.outer(tries)
+"""
+    place.write({'work.py': WORK, 'main.py': main, 'lens.yaml': RULES, 'bad': 'neither a script nor a program'})
+    (place.cwd / 'bad').chmod(0o700)
+    run = place.record('python', 'main.py')
+    assert run.tree() == 'lens.run\n  outer\n    goes on'
+    assert 'lens.exec' not in run.only('outer').attributes
