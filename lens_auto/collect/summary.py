@@ -184,6 +184,14 @@ _CUT = {
 }
 
 
+def _cut(totals: Totals) -> list[str]:
+    return [
+        f'{plural(totals.counts[counted], "span")} {said}'
+        for counted, said in _CUT.items()
+        if totals.counts.get(counted)
+    ]
+
+
 def _off(totals: Totals, look: Look) -> list[str]:
     lines: list[str] = []
     groups = reasons.groups_off(totals)
@@ -200,9 +208,7 @@ def _off(totals: Totals, look: Look) -> list[str]:
     ):
         if names:
             lines.append(f'{head}: {reasons.some(names)}')
-    for counted, said in _CUT.items():
-        if totals.counts.get(counted):
-            lines.append(f'{plural(totals.counts[counted], "span")} {said}')
+    lines += _cut(totals)
     if totals.counts.get('no_room'):
         lines.append(
             f'the file system of the run folder was 90 % full: {plural(totals.counts["no_room"], "write")} put off'
