@@ -327,6 +327,7 @@ class Collector:
             if self.reading.full or (self.reading.news and monotonic() - self._flushed_at >= self._flush_every):
                 self.flush()
         if self._live and now - self._written_at >= _RUN_FILE:
+            self._guard_once('open spans', self.reading.tell_open)
             self.write_run_file()
         return busy
 

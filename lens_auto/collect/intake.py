@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 _MOST_OPEN = 100_000
 
+OPEN_FOR_LONG = 60_000_000_000
+"""Nanoseconds after which a span that is still open is worth a log record."""
+_INFO = 9  # a severity of OpenTelemetry
 _LONGEST_STEP = 1_000_000_000
 _INT64 = 1 << 63
 
@@ -84,6 +87,7 @@ class Intake:
         self._service = str(values.get('service_name') or 'unknown_service')
         self._traces = values.get('traces_enabled', True) is not False
         self._metrics = values.get('metrics_enabled', True) is not False
+        self._logs = values.get('logs_enabled') is True
         self._prints = prints
         self._shared = resources.of_run(environ, run)
         self._environment = resources.from_environment(environ)
@@ -339,13 +343,42 @@ class Intake:
     def _log(self, member: Member, record: Record) -> None:
         _, at, severity, body, items, trace_id, span_id = record
         member.last = max(member.last, at)
-        text = encoding.log(
-            at + member.shift, severity, redact.text(str(body)) if body else '', items, trace_id, span_id
-        )
+        body = redact.text(str(body)) if body else ''
+        self._write_log(member, at, severity, body, items, trace_id, span_id)
+
+    def _write_log(
+        self,
+        member: Member,
+        at: int,
+        severity: int,
+        body: str,
+        items: Mapping[str, Any] | None,
+        trace_id: bytes,
+        span_id: bytes,
+    ) -> None:
+        text = encoding.log(at + member.shift, severity, body, items, trace_id, span_id)
         member.waiting_logs.setdefault(member.resource, []).append(text)
         member.logs += 1
         self.waiting += len(text)
         self.count('logs')
+
+    def tell_open(self, member: Member, now: int) -> None:
+        """Write a log record for each span that has been open for a minute: a backend sees a span when it has ended.
+
+        Args:
+            member: A process of this node.
+            now: Monotonic time.
+        """
+        if not self._traces or not self.ledger.settings.get('logs_enabled', self._logs):
+            return
+        before = member.announced
+        for span_id, (trace_id, _, start, name, _, items, _) in member.opened.items():
+            if start > now - OPEN_FOR_LONG:
+                break  # they began in this order, nearly
+            if start > before:
+                member.announced = max(member.announced, start)
+                told = {**(items or {}), 'lens.span.name': name, 'lens.span.open': True}
+                self._write_log(member, now, _INFO, f'open for over a minute: {name}', told, trace_id, span_id)
 
     def cut_short(self, member: Member) -> None:
         """The process has ended: what it had open ends with it.

@@ -33,6 +33,7 @@ _PLAIN = (
     'dropped',
     'dead',
     'became',
+    'announced',
 )
 
 
@@ -60,6 +61,7 @@ class Member:
         broken: Its journal cannot be read on.
         dead: It has ended.
         dead_at: Monotonic time when it was seen dead, 0 when nobody saw it.
+        announced: Start of the last span that a log record has told to be open for long.
         became: Monotonic time of the `exec` by which it has gone on as another program, 0 for none.
         resource: Its Resource, as JSON.
         attributes: The same as a dict.
@@ -89,6 +91,7 @@ class Member:
         self.dead = False
         self.dead_at = 0
         self.became = 0
+        self.announced = 0
         self.resource = ''
         self.attributes: dict[str, Any] = {}
         self.waiting_spans: dict[str, list[str]] = {}

@@ -219,6 +219,14 @@ class Reading:
             for other, held in freed:
                 self._take(other, [held])
 
+    def tell_open(self) -> None:
+        """Say which spans have been open for long; those of other nodes are not on our clock."""
+        now = monotonic_ns()
+        for member in self.members.values():
+            if member.opened and not member.dead and self.watch.shows(member.boot, 0):
+                self._intake.tell_open(member, now)
+                self.news |= bool(member.waiting_logs)
+
     def _bury(self) -> bool:
         busy = False
         for who, member in list(self.members.items()):

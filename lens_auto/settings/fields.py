@@ -206,7 +206,8 @@ FIELDS: tuple[Field, ...] = (
         False,
         "Record what the program writes with Python's `logging`, each record with the span it was written in: logger, "
         'severity, place and the type of an exception; its text only with `log_bodies`. A process records up to 100 a '
-        'second of warnings and worse, and as many of all others; what is left out is counted.',
+        'second of warnings and worse, and as many of all others; what is left out is counted. A span that is open for '
+        'over a minute is told by a record as well.',
     ),
     Field(
         'log_bodies',
