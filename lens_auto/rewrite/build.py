@@ -33,19 +33,28 @@ _ENDS_AT_ITEM = sys.version_info >= (3, 13)
 _CALL_BEGINS_FIRST = sys.version_info[:2] in ((3, 11), (3, 12))
 
 
-def start(node: AST) -> At:
+def start(node: AST | None) -> At:
     """Where a node begins: of what is put in there nothing is on a later line.
 
     Args:
-        node: A node of the program's.
+        node: A node of the program's; None for what is on no line.
     """
     found: Any = node
+    if found is None:
+        return NOWHERE
     return found.lineno, found.col_offset, found.lineno, found.col_offset
 
 
 def _put(node: Any, where: At) -> Any:
     node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = where
     return node
+
+
+def _in_place_of(node: AST, new: Any) -> Any:
+    """A node where the program's own was, all of it: a traceback underlines the yield that an exception came out of."""
+    for name in ('lineno', 'col_offset', 'end_lineno', 'end_col_offset'):
+        setattr(new, name, getattr(node, name))
+    return new
 
 
 def _look_up(name: str, default: expr, where: At) -> expr:
@@ -108,7 +117,7 @@ def yielding(keys: list[bytes], node: Yield) -> expr:
     value: expr = node.value if node.value is not None else _put(Constant(value=None), where)
     for key in reversed(keys):
         value = _with_key(REST, key, where, value=value)
-    done: expr = _put(Yield(value=value), where)
+    done: expr = _in_place_of(node, Yield(value=value))
     for key in keys:
         nothing = _put(Dict(keys=[], values=[]), where)
         default = _put(Attribute(value=nothing, attr='setdefault', ctx=Load()), where)
@@ -128,4 +137,4 @@ def delegating(keys: list[bytes], node: YieldFrom) -> expr:
     value: expr = node.value
     for key in reversed(keys):
         value = _with_key(STEPS, key, where, value=value)
-    return _put(YieldFrom(value=value), where)
+    return _in_place_of(node, YieldFrom(value=value))

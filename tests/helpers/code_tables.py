@@ -31,6 +31,7 @@ _PLUMBING = (
     *('LOAD_SPECIAL', 'TO_BOOL', 'INTERPRETER_EXIT', 'CHECK_EXC', 'CLEANUP_THROW', 'SEND', 'YIELD_', 'GET_YIELD'),
     *('BEGIN', 'LOAD_ASSERTION', 'LOAD_COMMON'),
 )
+_PACKED = ('BUILD_MAP', 'BUILD_CONST_KEY_MAP', 'MAP_ADD', 'DICT_MERGE', 'BUILD_TUPLE', 'BUILD_LIST', 'LIST_TO_TUPLE')
 _NAMES = {build.BUILTIN, build.CONTEXT, '__self__', '__dict__', 'get', 'setdefault'}
 
 
@@ -68,7 +69,7 @@ def differences(
         marked = rewrite(source, path, wanted, optimize)
     # At the end of an except clause its name is deleted: on no line of its own, so on that of what stands before.
     handled = {node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ExceptHandler)}
-    for difference in _code(plain, marked.code):
+    for difference in _code(plain, marked.code, _crowded(source)):
         if not any(f"_FAST', '{name}'" in difference or f"E', '{name}'" in difference for name in handled):
             yield difference
     done = rewrite(source, path, wanted, optimize)
@@ -85,6 +86,17 @@ def differences(
         return  # before 3.12 an f-string holds no backslash and not all quotes, so not all trees have source
     yield from _symbols(
         symtable.symtable(source.decode('utf-8-sig'), path, 'exec'), symtable.symtable(text, path, 'exec')
+    )
+
+
+def _crowded(source: bytes) -> frozenset[int]:
+    """Lines of calls of a method with so many keywords that another function's are packed into a dict."""
+    return frozenset(
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if len(node.args) + 2 * len(node.keywords) > 30
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     )
 
 
@@ -115,7 +127,11 @@ def _symbols(one: Any, other: Any) -> Iterator[str]:
 
 
 def _nested(code: CodeType) -> list[CodeType]:
-    return [const for const in code.co_consts if isinstance(const, CodeType)]
+    found = [const for const in code.co_consts if isinstance(const, CodeType)]
+    if sys.version_info < (3, 11):
+        # Without columns, two generator expressions of a line may be one and the same; a call in each tells them apart.
+        found = list({(each.co_name, each.co_firstlineno): each for each in reversed(found)}.values())[::-1]
+    return found
 
 
 def _pairs(one: CodeType, other: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
@@ -130,7 +146,7 @@ def _lines(code: CodeType) -> set[int]:
     return {line for _, _, line in code.co_lines() if line}
 
 
-def _code(one: CodeType, other: CodeType) -> Iterator[str]:
+def _code(one: CodeType, other: CodeType, crowded: frozenset[int]) -> Iterator[str]:
     at = f'{one.co_name} at {one.co_firstlineno}'
     for name in (
         'name',
@@ -140,7 +156,6 @@ def _code(one: CodeType, other: CodeType) -> Iterator[str]:
         'argcount',
         'posonlyargcount',
         'kwonlyargcount',
-        'nlocals',
     ):
         if getattr(one, f'co_{name}') != getattr(other, f'co_{name}'):
             yield f'{at}: co_{name} {getattr(one, f"co_{name}")} {getattr(other, f"co_{name}")}'
@@ -151,8 +166,11 @@ def _code(one: CodeType, other: CodeType) -> Iterator[str]:
     if one.co_name[0] != '<' and one.co_consts[:1] != other.co_consts[:1] and isinstance([*one.co_consts, 0][0], str):
         yield f'{at}: docstring'
     mine, theirs = Counter(_work(one)), Counter(_work(other))
-    for what in sorted((set(mine) ^ set(theirs)), key=str)[:6]:
-        yield f'{at}: {"lost" if what in mine else "new"} {what}'
+    for what in sorted(set(mine) - set(theirs), key=str)[:6]:
+        yield f'{at}: lost {what}'
+    new = [what for what in set(theirs) - set(mine) if what[0] not in _PACKED or _line(what[2]) not in crowded]
+    for what in sorted(new, key=str)[:6]:
+        yield f'{at}: new {what}'
     names = set(other.co_names) - set(one.co_names) - _NAMES
     if names or set(one.co_names) - set(other.co_names):
         yield f'{at}: names {names or set(one.co_names) - set(other.co_names)}'
@@ -161,7 +179,11 @@ def _code(one: CodeType, other: CodeType) -> Iterator[str]:
         yield f'{at}: code {[code.co_name for code in nested][:5]} {[code.co_name for code in ours][:5]}'
         return
     for pair in zip(nested, ours, strict=True):
-        yield from _code(*pair)
+        yield from _code(*pair, crowded)
+
+
+def _line(where: Any) -> Any:
+    return where[0] if isinstance(where, tuple) else where
 
 
 def _without_ours(names: Any) -> Any:
@@ -175,6 +197,9 @@ def _work(code: CodeType) -> Iterator[tuple[Any, ...]]:
             where: Any = each.positions
             line = where.lineno
             where = (where.lineno, where.col_offset, where.end_lineno, where.end_col_offset)
+            if each.opname.startswith(('FORMAT_', 'CONVERT_')):
+                # Of `'...' % (a\n.b(),)` it has the place of the call, and that is where a method's name is.
+                where = (where[2], 0, *where[2:])
         else:
             line = each.starts_line or line
             where = line

@@ -2,6 +2,8 @@
 import contextlib
 import gc
 import inspect
+import sys
+import traceback
 
 
 def numbers(n):
@@ -120,3 +122,38 @@ try:
         c.send(5)
 except StopIteration as stop:
     print(stop.value)
+
+
+def wide(n):
+    for i in range(n):
+        print([1, (yield i + 1), 3])
+
+
+def within(n):
+    for _ in [
+        (1, 2),
+    ]:
+        yield from wide(n)
+
+
+for made in (wide, within):
+    g = made(2)
+    next(g)
+    try:
+        g.throw(ValueError('thrown in'))
+    except ValueError as error:
+        if sys.version_info >= (3, 11):  # before, there are no carets, and a frame of ours between two generators
+            traceback.print_exc(file=sys.stdout)
+
+
+def formatted(value):
+    return (
+        'a %s'
+        'b %s'
+    ) % (
+        value.real,
+        repr(value),
+    )  # fmt: skip
+
+
+print(formatted(1))
