@@ -153,12 +153,20 @@ def _modules(rule: Mapping[str, Any]) -> Iterator[str]:
 
 def _may_use(rule: Mapping[str, Any], path: str, data: bytes) -> bool:
     """Whether a file may use a timer, which may be anywhere: it takes seconds to look closely at a large one."""
-    names = {target[1].rpartition('.')[2] for part in ('with', 'pair') for target in rule[part]}
-    if not any(f'{name}('.encode() in data for name in names):
+    targets = [target[1] for part in ('with', 'pair') for target in rule[part]]
+    targets += [target[2] for target in rule['pair']]
+    names = {target.rpartition('.')[2].encode() for target in targets}
+    if not any(b'%b(' % name in data for name in names):
         return False
-    if not any('*' in label or '?' in label or label.encode() in data for label in rule['labels']):
+    if rule['only_from'] is not None and not any(matches(pattern, module_of(path)) for pattern in rule['only_from']):
         return False
-    return rule['only_from'] is None or any(matches(pattern, module_of(path)) for pattern in rule['only_from'])
+    if any('*' in label or '?' in label or label.encode() in data for label in rule['labels']):
+        return True
+    # None of its labels: where it is spoken of the timer and something is timed by a name, that has to be told.
+    owners = {target.split('.')[-2] if '.' in target else target for target in targets}
+    called = b'|'.join(re.escape(name) for name in names)
+    timed = re.search(rb'\b(?:%b)\(\s*[^\s\'")]' % called, data)
+    return timed is not None and any(owner.lower().encode() in data.lower() for owner in owners)
 
 
 def _change(built: Built, path: str, style: str | None) -> Change | None:

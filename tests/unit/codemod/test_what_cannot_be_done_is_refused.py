@@ -50,6 +50,22 @@ CASES = {
 }
 
 
+DYNAMIC = {
+    'a name': 'def f(timer, name):\n    with timer.time(name):\n        pass\n',
+    'an f-string': 'def f(self, n):\n    with self.timer.time(f"head_{n}"):\n        pass\n',
+    'the last line of a call': 'from lib import Timer\nt = Timer()\nt.start(\n    which()\n)\nt.stop(which())\n',
+}
+
+
+@pytest.mark.parametrize('how', DYNAMIC)
+def test_a_file_that_has_only_labels_known_at_run_time_is_told_of(desk: Desk, how: str) -> None:
+    desk.put(TIMER, {'mod.py': DYNAMIC[how], 'other.py': 'import time\nx = time.time()\nthread.start(x)\n'})
+    code, out, said = desk.run('apply', '--write', '.')
+    assert (code, out) == (0, 'nothing to change\n')
+    assert 'not written: the label is not written here as text' in said and 'mod.py:' in said
+    assert 'lens.yaml:4 asks for it' in said and 'other.py' not in said
+
+
 @pytest.mark.parametrize('case', CASES, ids=lambda case: f'{case[0]} {CASES[case][-30:]}')
 def test_refused_with_the_reason_and_the_rule(case: tuple[str, str, str], desk: Desk) -> None:
     style, rules, source = case
