@@ -69,7 +69,7 @@ def differences(
         marked = rewrite(source, path, wanted, optimize)
     # At the end of an except clause its name is deleted: on no line of its own, so on that of what stands before.
     handled = {node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ExceptHandler)}
-    for difference in _code(plain, marked.code, _crowded(source)):
+    for difference in _code(plain, marked.code, _Calls(source)):
         if not any(f"_FAST', '{name}'" in difference or f"E', '{name}'" in difference for name in handled):
             yield difference
     done = rewrite(source, path, wanted, optimize)
@@ -89,15 +89,27 @@ def differences(
     )
 
 
-def _crowded(source: bytes) -> frozenset[int]:
-    """Lines of calls of a method with so many keywords that another function's are packed into a dict."""
-    return frozenset(
-        line
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        if len(node.args) + 2 * len(node.keywords) > 30
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    )
+class _Calls(dict[tuple[int, int], tuple[int, int]]):
+    """Calls of methods over several lines: where the method's name is, to where the call begins.
+
+    The edit has them begin at the name, as the compiler does; what is done with the value (it is formatted, put into a
+    dict) begins where the call does.
+
+    Attributes:
+        crowded: Lines of calls with so many keywords that another function's are packed into a dict.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        super().__init__()
+        self.crowded: set[int] = set()
+        for node in ast.walk(ast.parse(source)):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            line, end, name = node.func.end_lineno or 0, node.func.end_col_offset or 0, node.func.attr
+            if line != node.lineno:
+                self[line, end - len(name.encode())] = (node.lineno, node.col_offset)
+            if len(node.args) + 2 * len(node.keywords) > 30:
+                self.crowded.update(range(node.lineno, (node.end_lineno or 0) + 1))
 
 
 def _symbols(one: Any, other: Any) -> Iterator[str]:
@@ -146,7 +158,7 @@ def _lines(code: CodeType) -> set[int]:
     return {line for _, _, line in code.co_lines() if line}
 
 
-def _code(one: CodeType, other: CodeType, crowded: frozenset[int]) -> Iterator[str]:
+def _code(one: CodeType, other: CodeType, calls: _Calls) -> Iterator[str]:
     at = f'{one.co_name} at {one.co_firstlineno}'
     for name in (
         'name',
@@ -165,10 +177,10 @@ def _code(one: CodeType, other: CodeType, crowded: frozenset[int]) -> Iterator[s
             yield f'{at}: co_{name} {getattr(one, f"co_{name}")} {getattr(other, f"co_{name}")}'
     if one.co_name[0] != '<' and one.co_consts[:1] != other.co_consts[:1] and isinstance([*one.co_consts, 0][0], str):
         yield f'{at}: docstring'
-    mine, theirs = Counter(_work(one)), Counter(_work(other))
+    mine, theirs = Counter(_work(one, calls)), Counter(_work(other, calls))
     for what in sorted(set(mine) - set(theirs), key=str)[:6]:
         yield f'{at}: lost {what}'
-    new = [what for what in set(theirs) - set(mine) if what[0] not in _PACKED or _line(what[2]) not in crowded]
+    new = [what for what in set(theirs) - set(mine) if what[0] not in _PACKED or _line(what[2]) not in calls.crowded]
     for what in sorted(new, key=str)[:6]:
         yield f'{at}: new {what}'
     names = set(other.co_names) - set(one.co_names) - _NAMES
@@ -179,7 +191,7 @@ def _code(one: CodeType, other: CodeType, crowded: frozenset[int]) -> Iterator[s
         yield f'{at}: code {[code.co_name for code in nested][:5]} {[code.co_name for code in ours][:5]}'
         return
     for pair in zip(nested, ours, strict=True):
-        yield from _code(*pair, crowded)
+        yield from _code(*pair, calls)
 
 
 def _line(where: Any) -> Any:
@@ -190,16 +202,14 @@ def _without_ours(names: Any) -> Any:
     return tuple(name for name in names if name not in _NAMES) if isinstance(names, tuple) else names
 
 
-def _work(code: CodeType) -> Iterator[tuple[Any, ...]]:
+def _work(code: CodeType, calls: _Calls) -> Iterator[tuple[Any, ...]]:
     line = None
     for each in dis.get_instructions(code):
         if sys.version_info >= (3, 11):
             where: Any = each.positions
             line = where.lineno
             where = (where.lineno, where.col_offset, where.end_lineno, where.end_col_offset)
-            if each.opname.startswith(('FORMAT_', 'CONVERT_')):
-                # Of `'...' % (a\n.b(),)` it has the place of the call, and that is where a method's name is.
-                where = (where[2], 0, *where[2:])
+            where = (*calls.get(where[:2], where[:2]), *where[2:])
         else:
             line = each.starts_line or line
             where = line
