@@ -36,6 +36,19 @@ def value(item: float) -> str:
     return f'{item:.4g}'
 
 
+def size(count: float) -> str:
+    """Bytes in three digits and the unit that suits them.
+
+    Args:
+        count: How many.
+    """
+    for unit in ('B', 'kB', 'MB', 'GB'):
+        if count < 999.5:
+            return f'{count:.3g} {unit}'
+        count /= 1000
+    return f'{count:.3g} TB'
+
+
 def percent(part: float) -> str:
     """A share.
 

@@ -72,6 +72,7 @@ _COMMANDS = {
     'phases': 'all phases, however deep',
     'workers': 'every process by every phase',
     'metrics': 'what the program logged',
+    'system': 'CPU, memory and GPUs: by phase, by process, by GPU',
     'diff': 'two runs, phase by phase, with the noise between steps',
     'why': 'what was open in each process when it died',
     'top': 'what every process has open now, and for how long; works on a run that hangs',

@@ -25,7 +25,9 @@ from lens_auto.report.metrics import metrics as all_metrics
 from lens_auto.report.phases import phases as all_phases
 from lens_auto.report.requests import requests as all_requests
 from lens_auto.report.show_metrics import metric_table, request_table, spark
+from lens_auto.report.show_system import gpu_table, phase_table, process_table
 from lens_auto.report.steps import steps as all_steps
+from lens_auto.report.system import system as all_system
 from lens_auto.report.tables import console, is_unicode, lines, section
 from lens_auto.report.verdicts import verdicts
 from lens_auto.report.warnings import warnings
@@ -81,6 +83,7 @@ def overview(options: Namespace) -> int:
     known = facts(run.store, run.tree)
     found, phase_rows = verdicts(known), all_phases(run.store, run.tree)
     measured, asked, said = all_metrics(run.store), all_requests(run.store), warnings(run)
+    used = all_system(run.store, run.tree)
     if options.json:
         return _print_json(
             {
@@ -95,6 +98,7 @@ def overview(options: Namespace) -> int:
                 'goodput': known.goodput.seconds if known.goodput else {},
                 'stragglers': _labelled(run, known.slow),
                 'requests': _labelled(run, asked),
+                'system': used.phases,
                 'metrics': [{**plain(one), 'times': None, 'values': None} for one in measured],
                 'warnings': said,
             }
@@ -117,6 +121,8 @@ def overview(options: Namespace) -> int:
         out.print(section('slow by themselves', show.straggler_table(known.slow, run)))
     if asked:
         out.print(section('requests of the engines', request_table(asked, run, out)))
+    if used.phases:
+        out.print(section('system', phase_table(used.phases)))
     if measured:
         out.print(section('metrics', metric_table(measured, out, 8)))
     if said:
@@ -126,7 +132,7 @@ def overview(options: Namespace) -> int:
     return 0
 
 
-_MORE = 'lens-report steps, step N, workers, metrics, diff A B, why, top, html, export (--help)'
+_MORE = 'lens-report steps, step N, workers, metrics, system, diff A B, why, top, html, export (--help)'
 
 
 def _course(listed: list[Step], out: Any) -> Text:
@@ -236,6 +242,29 @@ def metrics(options: Namespace) -> int:
     out.print(show.title(run))
     out.print()
     out.print(metric_table(found, out) if found else 'no metric was recorded')
+    return 0
+
+
+def system(options: Namespace) -> int:
+    """What the system said."""
+    run = _load(options)
+    found = all_system(run.store, run.tree)
+    if options.json:
+        listed = {'processes': _labelled(run, found.processes), 'gpus': _labelled(run, found.gpus)}
+        return _print_json({'phases': found.phases, **listed})
+    out = console()
+    out.print(show.title(run))
+    if not found.processes and not found.gpus:
+        out.print('the system was not asked: `system_metrics` is off, or the run ended within a second')
+        return 1
+    if found.phases:
+        out.print(section('by phase', phase_table(found.phases)))
+    else:
+        out.print('\nno kind of phase went on for three samples: they are too short for a table by phase')
+    out.print(section('by process', process_table(found.processes, run)))
+    if found.gpus:
+        out.print(section('by GPU', gpu_table(found.gpus, run)))
+    out.print(Text('cpu: 100 % is all CPUs that a process may use, of the node for `node cpu`', style='dim'))
     return 0
 
 

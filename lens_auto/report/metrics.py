@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lens_auto.report.arrays import Floats, Ints, np
+from lens_auto.report.store import SYSTEM
 
 if TYPE_CHECKING:
     from lens_auto.report.store import Store
@@ -47,7 +48,8 @@ def metrics(store: Store) -> list[Metric]:
     together: dict[str, list[int]] = {}
     listed = list(store.series.values())
     for number, series in enumerate(listed):
-        together.setdefault(series.name, []).append(number)
+        if not series.name.startswith(SYSTEM):
+            together.setdefault(series.name, []).append(number)
     found: list[Metric] = []
     for name, numbers in together.items():
         times = np.concatenate([np.frombuffer(listed[n].times, dtype=np.int64) for n in numbers])

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from lens_auto.report.arrays import np
 from lens_auto.report.distributions import Sum
-from lens_auto.report.store import BUCKETS, ERROR, ESTIMATED, ROW, TRUNCATED
+from lens_auto.report.store import BUCKETS, ERROR, ESTIMATED, ROW, SYSTEM, TRUNCATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,8 @@ _WRONG = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexE
 _DELTA = (1, 'AGGREGATION_TEMPORALITY_DELTA')
 _LONGEST_LABELS = 1024
 _MOST_OBSERVATIONS = 1 << 62
+# Labels of which one tells what a figure of the system is of.
+_PARTS = ('hw.name', 'cpu.mode', 'disk.io.direction')
 _MANY = 12  # spans of a batch from which on columns pay
 _NONE = '0' * 16
 _SIXTEEN = {16}
@@ -319,7 +321,8 @@ def _metrics(group: dict[str, Any], store: Store) -> None:
                 for kind, points in _points(metric):
                     for point in points:
                         at = int(point['timeUnixNano'])
-                        store.point(name, process, at, _value(point, kind), unit, kind)
+                        part = _part(name, point)
+                        store.point(name, process, at, _value(point, kind), unit, kind, part)
                         if kind == 'histogram':
                             labels = labels_of(plain_attributes(point.get('attributes')))
                             known = store.distribution(name, process, labels, unit)
@@ -333,7 +336,16 @@ def _metrics(group: dict[str, Any], store: Store) -> None:
 def _points(metric: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     for key, kind in (('gauge', 'gauge'), ('sum', 'counter'), ('histogram', 'histogram')):
         if key in metric:
-            yield kind, metric[key].get('dataPoints') or []
+            level = key == 'sum' and metric[key].get('isMonotonic') is False
+            yield 'gauge' if level else kind, metric[key].get('dataPoints') or []
+
+
+def _part(name: str, point: dict[str, Any]) -> str:
+    """See `Series.part`."""
+    if not name.startswith(SYSTEM):
+        return ''
+    labels = plain_attributes(point.get('attributes'))
+    return next((str(labels[label]) for label in _PARTS if label in labels), '')
 
 
 def _value(point: dict[str, Any], kind: str) -> float:

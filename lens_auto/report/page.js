@@ -416,6 +416,20 @@
     });
     $('heat').append(made, el('p', '! more than 5 %, !! 20 %, !!! 50 % above the median of the column', 'dim'));
   }
+  const used = run.system, share = (part) => part === null ? '' : percent(part), rounded = (x, unit) => x === null ? '' : x.toFixed(0) + unit;
+  const sized = (count) => {
+    if (count === null) return '';
+    const step = count < 1e3 ? 0 : Math.min(4, Math.floor(Math.log10(count) / 3));
+    return (count / 1000 ** step).toPrecision(3) + ' ' + ['B', 'kB', 'MB', 'GB', 'TB'][step];
+  };
+  const ofGpus = (items) => used.gpus.length ? items : [];
+  if (used.phases.length) $('system-tables').append(table(['while', 'run cpu', 'node cpu', ...ofGpus(['gpu', 'gpu memory', 'power']), 'samples'], used.phases.map((one) => [
+    one.phase, share(one.cpu), share(one.node_cpu), ...ofGpus([share(one.gpu), sized(one.gpu_memory), rounded(one.power, ' W')]), one.samples])));
+  if (used.gpus.length) $('system-tables').append(table(['gpu', 'used', 'memory', 'of', 'power', 'hottest'], used.gpus.map((one) => [
+    one.gpu, share(one.used), sized(one.memory_most), sized(one.memory_limit), rounded(one.power, ' W'), rounded(one.temperature, ' C')])));
+  if (used.processes.length) $('system-tables').append(table(['process', 'cpu', 'most', 'memory at first', 'most', 'threads'], used.processes.map((one) => [
+    one.process, share(one.cpu), share(one.cpu_most), sized(one.memory_first), sized(one.memory_most), one.threads])));
+  else $('system').hidden = true;
   const short = (x) => x === null ? 'NaN' : Math.abs(x) >= 1e5 || (x && Math.abs(x) < 1e-3) ? x.toExponential(2) : String(+x.toPrecision(4));
   for (const one of run.metrics) {
     const box = el('figure'), values = one.v.filter((x) => x !== null);

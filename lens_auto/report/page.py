@@ -25,6 +25,7 @@ from lens_auto.report.lanes import lanes
 from lens_auto.report.metrics import metrics
 from lens_auto.report.phases import phases
 from lens_auto.report.requests import requests
+from lens_auto.report.system import system
 from lens_auto.report.verdicts import verdicts
 from lens_auto.report.warnings import warnings
 from lens_auto.report.workers import workers
@@ -123,10 +124,25 @@ def _data(run: Run) -> dict[str, Any]:
             }
             for one in requests(store)[: _MOST_PROCESSES + 1]
         ],
+        'system': _system(run),
         'heat': _heat(run),
         'metrics': _metrics(run, zero),
         'warnings': said,
         'spans': _spans(run, kept, place, zero),
+    }
+
+
+def _system(run: Run) -> dict[str, Any]:
+    processes = run.store.processes
+    found = system(run.store, run.tree)
+    return {
+        'phases': [vars(one) for one in found.phases],
+        'processes': [
+            {**vars(one), 'process': processes[one.process].label} for one in found.processes[:_MOST_PROCESSES]
+        ],
+        'gpus': [
+            {**vars(one), 'gpu': f'{processes[one.process].host} {one.gpu}'} for one in found.gpus[:_MOST_PROCESSES]
+        ],
     }
 
 

@@ -77,7 +77,7 @@ def write(run: Run, path: str) -> int:
                 if value - value == 0:
                     event = {
                         **{'ph': 'C', 'pid': series.process + 1, 'tid': 0, 'ts': (at - zero) / 1000},
-                        **{'name': series.name, 'args': {'value': value}},
+                        **{'name': f'{series.name} {series.part}'.rstrip(), 'args': {'value': value}},
                     }
                     file.write(separator + json.dumps(event))
                     separator = ',\n'

@@ -20,7 +20,7 @@ SPANS = (
     *('span_id', 'parent_id', 'name', 'process', 'rank', 'host', 'group', 'bucket', 'iteration'),
     *('start_unix_nano', 'duration_ns', 'own_ns', 'status'),
 )
-METRICS = ('name', 'process', 'rank', 'unit', 'kind', 'time_unix_nano', 'value')
+METRICS = ('name', 'part', 'process', 'rank', 'unit', 'kind', 'time_unix_nano', 'value')
 STEPS = ('step', 'start_unix_nano', 'duration_ns', 'kind', 'kind_ns')
 
 
@@ -44,7 +44,7 @@ def _metrics(run: Run) -> Iterator[tuple[Any, ...]]:
     for series in run.store.series.values():
         who = run.store.processes[series.process]
         for at, value in zip(series.times, series.values, strict=True):
-            yield series.name, who.label, who.rank, series.unit, series.kind, at, value
+            yield series.name, series.part, who.label, who.rank, series.unit, series.kind, at, value
 
 
 def _steps(run: Run) -> Iterator[tuple[Any, ...]]:

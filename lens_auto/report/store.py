@@ -31,6 +31,8 @@ ROW = np.dtype(
 ERROR, TRUNCATED, ESTIMATED, OPEN, SKEWED = 1, 2, 4, 8, 16
 
 BUCKETS = ('', 'productive', 'overhead', 'idle', 'wasted')
+SYSTEM = ('process.', 'system.', 'hw.')
+"""How the names of metrics begin that the operating system or a driver gives, and no program logs."""
 _MOST_NAMES = 1 << 20
 _MOST_GROUPS = 4096
 _MOST_SERIES = 65536
@@ -59,12 +61,17 @@ class Process:
 
 @dataclass
 class Series:
-    """Points of one metric in one process, by time; of a histogram the mean of each."""
+    """Points of one metric in one process, by time; of a histogram the mean of each.
+
+    Attributes:
+        part: Of a system's figure what it is of: a GPU, a direction, a mode; '' of any other metric.
+    """
 
     name: str
     process: int
     unit: str = ''
     kind: str = 'gauge'
+    part: str = ''
     times: array[int] = field(default_factory=lambda: array('q'))
     values: array[float] = field(default_factory=lambda: array('d'))
 
@@ -78,7 +85,7 @@ class Store:
         known_names: Text as it was read -> its number in `names`.
         known_groups: Likewise of groups.
         processes: Processes.
-        series: Metrics, by (name, process).
+        series: Metrics, by (name, process, part).
         distributions: Histograms, by (name, process, labels).
         versions: Row number at the time of reading -> `rl.weight_version`, of spans that tell one.
         skipped: What could not be used -> how often.
@@ -92,7 +99,7 @@ class Store:
         self.known_groups: dict[str, int] = {'': 0}
         self.processes: list[Process] = []
         self._processes: dict[Any, int] = {}
-        self.series: dict[tuple[str, int], Series] = {}
+        self.series: dict[tuple[str, int, str], Series] = {}
         self.distributions: dict[tuple[str, int, str], Distribution] = {}
         self.versions: dict[int, int] = {}
         self.skipped: dict[str, int] = {}
@@ -193,9 +200,9 @@ class Store:
                 if new[row]:
                     self.versions[int(places[row])] = version
             self.extend(theirs[new])
-        for (name, process), series in other.series.items():
+        for (name, process, part), series in other.series.items():
             mine = self.series.setdefault(
-                (name, processes[process]), Series(name, processes[process], series.unit, series.kind)
+                (name, processes[process], part), Series(name, processes[process], series.unit, series.kind, part)
             )
             last = mine.times[-1] if mine.times else -1
             for at, value in zip(series.times, series.values, strict=True):
@@ -253,7 +260,9 @@ class Store:
         """
         self._bytes += rows.tobytes()
 
-    def point(self, name: str, process: int, at: int, value: float, unit: str = '', kind: str = 'gauge') -> None:
+    def point(
+        self, name: str, process: int, at: int, value: float, unit: str = '', kind: str = 'gauge', part: str = ''
+    ) -> None:
         """Add a metric point.
 
         Args:
@@ -263,14 +272,15 @@ class Store:
             value: Its value.
             unit: Its unit.
             kind: gauge, counter or histogram.
+            part: See `Series`.
         """
-        series = self.series.get((name, process))
+        series = self.series.get((name, process, part))
         if series is None:
             if len(self.series) >= _MOST_SERIES:
                 self.skip('metric points of too many metrics')
                 return
-            series = self.series[(name, process)] = Series(
-                printable(name[:_LONGEST_NAME]), process, printable(unit[:32]), kind
+            series = self.series[(name, process, part)] = Series(
+                printable(name[:_LONGEST_NAME]), process, printable(unit[:32]), kind, printable(part[:_LONGEST_NAME])
             )
         try:
             series.times.append(at)

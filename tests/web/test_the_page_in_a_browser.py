@@ -11,6 +11,7 @@ from lens_auto.report import page as page_module
 from lens_auto.report.folder import load
 from tests.unit.report.planted import BEGIN, MS, Plant, synchronous
 from tests.unit.report.test_requests_of_engines import engine, line, read
+from tests.unit.report.test_the_system_by_phase_process_and_gpu import planted
 from tests.web.chromium import PROGRAM, Page
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason='no Chromium on this machine')
@@ -163,6 +164,23 @@ def test_requests_of_engines_and_spans_that_overlap_read_sensibly(tmp_path: Path
         assert page.complaints == []
     finally:
         page.close()
+
+
+def test_what_the_system_said(tmp_path: Path, page: Page) -> None:
+    assert page.js("document.getElementById('system').hidden")  # of a run in which nobody asked it
+    path = tmp_path / 'report.html'
+    path.write_text(page_module.render(planted(tmp_path)), encoding='utf-8')
+    other = Page(path.as_uri())
+    try:
+        rows: list[str] = other.js("[...document.querySelectorAll('#system-tables tr')].map((tr) => tr.innerText)")
+        said = [row.split('\t') for row in rows]
+        assert [row[:6] for row in said if row[0] == 'training'] == [
+            ['training', '75.0 %', '80.0 %', '30.0 %', '130 GB', '1220 W']
+        ]
+        assert {row[0] for row in said} >= {'node0 gpu 0', 'node0 gpu 1', 'driver', 'worker 1001'}
+        assert other.complaints == []
+    finally:
+        other.close()
 
 
 def test_without_an_engine_the_page_has_no_requests(page: Page) -> None:
