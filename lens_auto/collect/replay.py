@@ -131,6 +131,8 @@ def _merge(folder: str, run: Run, launcher: str, spool: str, environ: Mapping[st
         who: Identity = (host, int(pid), int(started))
         key = read_key(folder)
         creator = key.get('host') == host and key.get('pid') == pid
+        # The root is written once, by whichever launcher the spool's checkpoint named.
+        creator = creator and not any(part.root_written for part in runfile.load(folder))
         values: dict[str, Any] = {'service_name': 'unknown_service', 'exporter': 'file'}
         reader = Collector(spool, RunFolder(folder, creator), run, values, None, None, environ, who, live=False)
         reader.drain()

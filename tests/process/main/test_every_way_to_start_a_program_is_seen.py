@@ -127,7 +127,8 @@ SCRIPT = """
 import os, sys
 def main():
     for step in range(2):
-        print('rank', os.environ.get('RANK'), 'step', step, flush=True)
+        # Whole: ranks share one pipe.
+        os.write(1, ('rank %s step %d' % (os.environ.get('RANK'), step)).encode() + b'\\n')
 main()
 """
 
