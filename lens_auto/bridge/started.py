@@ -21,6 +21,9 @@ KIND = 'span.kind'
 
 _INTERNAL = 0
 _SCOPE = '_lens_scope'
+# What rules record where it does not record itself. vLLM would put our span into `os.environ`, for its children, too:
+# the answer to it is the span that is none, not the one around it.
+_NATIVE = ('vllm',)
 
 
 class Named:
@@ -73,10 +76,12 @@ class Started:
             # The provider the program has set answers with such spans where it is switched off.
             return result
         tracer, name, context, kind, attributes, links, start = args[:7]
+        scope = getattr(tracer, _SCOPE, '')
+        if scope.partition('.')[0] in _NATIVE:
+            return INVALID_SPAN
         found = plain(attributes) or {}
         if getattr(kind, 'value', _INTERNAL) != _INTERNAL:
             found[KIND] = kind.name.lower()
-        scope = getattr(tracer, _SCOPE, '')
         if scope:
             found['otel.scope.name'] = scope
         recorder = self._recorder

@@ -94,7 +94,8 @@ class HeadersSite(Site):
 class StartupSite(Site):
     """`LLMEngine.__init__`, `AsyncLLM.__init__`: what vLLM traces meanwhile, here and in children, is below our span.
 
-    vLLM looks for the parent of such spans in the environment, where it puts its own for its children as well.
+    vLLM looks for the parent of such spans in the environment, where it puts its own for its children as well. For an
+    engine that does not trace nothing is put there.
     """
 
     __slots__ = ()
@@ -102,6 +103,9 @@ class StartupSite(Site):
     def open(self, args: tuple[Any, ...], attach: bool) -> Any:
         """An engine is about to be made. See `Site.open`."""
         self.figures.calls += 1
+        observed = getattr(args[1], 'observability_config', None)
+        if not getattr(observed, 'otlp_traces_endpoint', None):
+            return None
         if 'traceparent' in os.environ or 'TRACEPARENT' in os.environ:
             return None
         span = current.get()

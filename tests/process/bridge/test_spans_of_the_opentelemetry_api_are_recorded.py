@@ -383,3 +383,26 @@ fork, after
 """)
     spans = {span.name: span for span in found.spans}
     assert {spans[name].parent.hex() for name in ('pool, after', 'executor, after', 'manual')} == {'cd' * 8}
+
+
+def test_telemetry_of_vllms_own_stays_off_without_a_provider(tmp_path: Path) -> None:
+    found = journal(
+        tmp_path,
+        """
+def started(what):
+    with trace.get_tracer('vllm.v1.engine.core').start_as_current_span(what):
+        propagate.inject(os.environ)
+        work.step('inside')
+started('Executor init')
+with tracer.start_as_current_span('manual'): work.outer(lambda: started('Worker init'))
+with trace.get_tracer('vllm_of_my_own').start_as_current_span('another'): pass
+print([name for name in os.environ if name.lower() in ('traceparent', 'tracestate')])
+""",
+    )
+    assert found.tree() == tree("""
+inside
+manual
+  outer
+    inside
+another
+""")
