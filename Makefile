@@ -13,13 +13,13 @@ USABLE := import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))
 
 .DEFAULT_GOAL := help
 # Each makes what it needs (venvs for the interpreters it finds) and prints ratios of two things measured in one run.
-BENCHES := bench/span.py bench/call.py bench/idle_process.py bench/start.py bench/remote.py bench/import_rewritten.py bench/apply.py bench/report.py
+BENCHES := bench/span.py bench/call.py bench/idle_process.py bench/start.py bench/remote.py bench/import_rewritten.py bench/apply.py bench/children.py bench/report.py
 
 # Each in a venv of its own, made once and kept in ~/.cache/lens-auto-tests.
 RAY_VERSIONS := 2.40.0,2.48.0,newest
 VLLM_VERSIONS := 0.31.0,0.32.0
 
-.PHONY: help demo demo-ray demo-vllm test test-frameworks torture lint types docs bench clean
+.PHONY: help demo demo-ray demo-vllm test test-frameworks matrix torture lint types docs bench clean
 
 help:
 	@echo 'make demo             a small GRPO training, traced: the step table, a run folder and a report (a few minutes the first time)'
@@ -27,6 +27,7 @@ help:
 	@echo 'make demo-vllm        the same with rollouts by a real vLLM engine on the CPU (4 GB and some minutes the first time)'
 	@echo 'make test             all tests'
 	@echo 'make test-frameworks  the tests on Ray and frameworks, all of them, on each Ray version that is supported'
+	@echo 'make matrix           every way to start a process, under every launcher, on every Python found: a table'
 	@echo 'make torture          whole libraries with a span at every place, compared with themselves, on every Python found'
 	@echo 'make lint             ruff and the import contracts'
 	@echo 'make types            pyright'
@@ -58,6 +59,9 @@ test: $(VENV)/.has-dev
 
 test-frameworks: $(VENV)/.has-dev
 	LENS_TEST_RAY=$(RAY_VERSIONS) LENS_TEST_VLLM=$(VLLM_VERSIONS) $(BIN)/python -m pytest tests/ray tests/frameworks tests/process/codemod $(PYTEST_ARGS)
+
+matrix: $(VENV)/.has-dev
+	$(BIN)/python -m tests.frameworks.process_matrix
 
 torture: $(VENV)/.has-dev
 	$(BIN)/python tests/fidelity/torture.py
