@@ -6,6 +6,7 @@ from __future__ import annotations
 from lens_auto.bridge.beside import Beside
 from lens_auto.bridge.measured import Measured
 from lens_auto.bridge.parents import Parents
+from lens_auto.bridge.said import Said
 from lens_auto.bridge.started import Named, Started
 from lens_auto.wrap.code import AFTER, BEFORE, REPLACE
 from lens_auto.wrap.direct import GIVEN
@@ -13,7 +14,9 @@ from lens_auto.wrap.seams import Seams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
+    from typing import Any
 
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
@@ -38,12 +41,13 @@ _YOUNGER = '_ProxyGauge'  # than the API we work with
 class Bridge:
     """The program's OpenTelemetry, as we take part in it."""
 
-    def __init__(self, recorder: Recorder, faults: Faults):
+    def __init__(self, recorder: Recorder, faults: Faults, ruled: Callable[[str, str, Any], bool]):
         """See the class.
 
         Args:
             recorder: The process's recorder.
             faults: Its fault count.
+            ruled: See `Said`.
         """
         self._recorder = recorder
         self._faults = faults
@@ -57,7 +61,7 @@ class Bridge:
             'gauge': Measured(recorder, 'gauge'),
         }
         self._measured = measured
-        told = {'named': Named(), 'started': self._started, 'parents': self._parents, **measured}
+        told = {'named': Named(), 'started': Said(self._started, ruled), 'parents': self._parents, **measured}
         self._seams = Seams('opentelemetry', dict(_SEAMS), told, recorder, faults)
 
     def select(self, traces: bool, metrics: bool, joins: bool) -> None:

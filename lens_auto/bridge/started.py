@@ -20,7 +20,8 @@ KIND = 'span.kind'
 """The attribute that holds a span's kind where that is not INTERNAL: the collector knows it."""
 
 _INTERNAL = 0
-_SCOPE = '_lens_scope'
+SCOPE = '_lens_scope'
+"""Where a tracer has its name."""
 # What rules record where it does not record itself. vLLM would put our span into `os.environ`, for its children, too:
 # the answer to it is the span that is none, not the one around it.
 _NATIVE = ('vllm',)
@@ -40,7 +41,7 @@ class Named:
         """
         fallback: Any = getattr(args[0], '_noop_tracer', None)
         if fallback is not None:
-            fallback.__dict__[_SCOPE] = str(args[1])
+            fallback.__dict__[SCOPE] = str(args[1])
 
 
 class Started:
@@ -76,7 +77,7 @@ class Started:
             # The provider the program has set answers with such spans where it is switched off.
             return result
         tracer, name, context, kind, attributes, links, start = args[:7]
-        scope = getattr(tracer, _SCOPE, '')
+        scope = getattr(tracer, SCOPE, '')
         if scope.partition('.')[0] in _NATIVE:
             return INVALID_SPAN
         found = plain(attributes) or {}

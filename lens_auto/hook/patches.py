@@ -209,6 +209,20 @@ class Patches:
             return None
         return self._builder.place(rule, key)
 
+    def records(self, module: str, name: str, group: Any) -> bool:
+        """Whether a rule is in place on a function of a module, for a span of this name and group.
+
+        Args:
+            module: The module.
+            name: The span's name.
+            group: Its group.
+        """
+        return any(
+            wanted.keys and wanted.rule['kind'] == 'function' and wanted.rule['group'] == group
+            for wanted in self._by_module.get(module, ())
+            if wanted.rule['name'] == ('c', name)
+        )
+
     def _may_record(self, rule: dict[str, Any]) -> bool:
         """Whether a rule is on, or the program's own config may yet switch it on: source is changed now or never."""
         if rule['key'] in self._disabled or not self._file_applies(rule):

@@ -150,3 +150,13 @@ def test_patterns_give_one_picture(
     assert main(['revert', '.']) == 0
     assert (place.cwd / 'mine/loop.py').read_text() == LOOP
     assert place.record(*COMMAND).tree(*SHOWN) == TREE
+
+
+def test_written_in_the_words_of_opentelemetry_there_is_still_one_span_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path).write(FILES)
+    monkeypatch.chdir(place.cwd)
+    assert main(['apply', '--style', 'otel', '--write', '.']) == 0
+    assert (place.cwd / 'mine/loop.py').read_text().count('_lens_tracer.start_as_current_span(') == 7
+    assert place.record(*COMMAND).tree(*SHOWN) == TREE
