@@ -24,17 +24,25 @@ from lens_auto.record import process
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
+    from typing import Any, Protocol
 
     from lens_auto.collect.console import Console
     from lens_auto.collect.folder import RunFolder
     from lens_auto.collect.look import Look
     from lens_auto.collect.otlp import Sender
+    from lens_auto.collect.pace import Pace
     from lens_auto.collect.receiver import Receiver
     from lens_auto.collect.run import Run
     from lens_auto.collect.system.sampler import Sampler
     from lens_auto.record.reader import Identity
 
+    class Listener(Protocol):
+        """Who shows a line."""
+
+        text: str
+
+
+_PACE = 0.9  # seconds between two lines that say how the run gets along
 _FAST, _SLOW = 0.05, 1.0  # seconds between polls: while records come, and when none do
 _FLUSH = 1.0
 _FLUSH_SHARE = 50  # a flush may take one part in 50 of the time
@@ -183,6 +191,9 @@ class Collector:
         self._notes = list(self.totals.notes)
         self._select: Callable[[str, bool], tuple[list[dict[str, Any]], list[str]]] | None = facts.get('select')
         self._absent: Callable[[str], str] | None = facts.get('absent')
+        self._listener: Listener | None = None
+        self._pace: Pace | None = None
+        self._told_at = 0.0
         self._lock = -1
         self._started = False
         self._done = _thread.allocate_lock()  # held until the thread has ended
@@ -196,6 +207,17 @@ class Collector:
         self._saved = False
         self.no_room = False
         self.whole = self.totals
+
+    def tell(self, listener: Listener, steps: int = 0) -> None:
+        """Keep a line up to date that says how the run gets along; before `start`.
+
+        Args:
+            listener: Its `text` is set, once a second.
+            steps: How many steps there are to be, 0 where nobody said.
+        """
+        from lens_auto.collect.pace import Pace
+
+        self._listener, self._pace = listener, Pace(steps)
 
     def start(self) -> None:
         """Begin to collect, in a thread of its own."""
@@ -326,10 +348,17 @@ class Collector:
                 self._guard_once('system figures', self._measure)
             if self.reading.full or (self.reading.news and monotonic() - self._flushed_at >= self._flush_every):
                 self.flush()
+        if self._pace is not None and now - self._told_at >= _PACE:
+            self._told_at = now
+            self._guard_once('progress', self._tell)
         if self._live and now - self._written_at >= _RUN_FILE:
             self._guard_once('open spans', self.reading.tell_open)
             self.write_run_file()
         return busy
+
+    def _tell(self) -> None:
+        if self._pace is not None and self._listener is not None:
+            self._listener.text = self._pace.line(self.intake.tally.root, self.reading.members.values())
 
     def _measure(self) -> None:
         settings = self.intake.ledger.settings  # what the program's own config has changed since

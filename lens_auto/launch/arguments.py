@@ -29,6 +29,9 @@ VALUED = {
 SWITCHES = ('--strict', '--exec', '--no-summary', '--info', '--version', '--help')
 """Options that take none."""
 
+PROGRESS = '--progress'
+"""May have one, after an equals sign: how many steps there are to be."""
+
 
 class UsageError(Exception):
     """The command line cannot be understood; the text names the argument and the nearest right one."""
@@ -47,12 +50,14 @@ class Options:
         strict: Whether doubts are errors.
         replace: Whether the command replaces the launcher (`--exec`).
         summary: Whether the summary is printed at the end.
+        progress: Whether a line says how the run gets along.
+        steps: How many steps there are to be, 0 where that was not said.
         command: The command and its arguments.
     """
 
     __slots__ = (
         *('rules', 'telemetry', 'settings', 'run_dir', 'strict', 'replace', 'summary'),
-        *('action', 'replay', 'command'),
+        *('action', 'replay', 'command', 'progress', 'steps'),
     )
 
     def __init__(self) -> None:
@@ -65,6 +70,8 @@ class Options:
         self.strict = False
         self.replace = False
         self.summary = True
+        self.progress = False
+        self.steps = 0
         self.command: list[str] = []
 
 
@@ -95,6 +102,10 @@ def parse(arguments: Sequence[str]) -> Options:
                 value = arguments[at]
                 at += 1
             _take(options, name, value)
+        elif name == PROGRESS:
+            options.progress = True
+            if equals:
+                options.steps = _steps(value)
         elif name in SWITCHES or name == '-h':
             if equals:
                 raise UsageError(f'option {name} takes no value')
@@ -126,6 +137,12 @@ def _take(options: Options, name: str, value: str) -> None:
         options.replay = value
 
 
+def _steps(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise UsageError(f'option {PROGRESS}={text} needs a number of steps, or none: {PROGRESS}=300')
+    return int(text)
+
+
 def _switch(options: Options, name: str) -> None:
     if name == '--strict':
         options.strict = True
@@ -140,6 +157,6 @@ def _switch(options: Options, name: str) -> None:
 def _unknown(name: str) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, [*VALUED, *SWITCHES], 1)
+    close = get_close_matches(name, [*VALUED, *SWITCHES, PROGRESS], 1)
     hint = f'did you mean `{close[0]}`?' if close else '`lens-instrument --help` lists the options.'
     return f'unknown option `{name}`\n    {hint}  Options of the command itself go after it.'

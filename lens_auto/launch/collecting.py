@@ -23,14 +23,17 @@ if TYPE_CHECKING:
 
     from lens_auto.collect.totals import RuleRow, Totals
     from lens_auto.launch.prepare import Prepared
+    from lens_auto.launch.progress import Progress
     from lens_auto.rules.plan_cache import Compiled
 
 
-def collector(prepared: Prepared) -> Collector:
+def collector(prepared: Prepared, progress: Progress | None = None, steps: int = 0) -> Collector:
     """Start collecting a run.
 
     Args:
         prepared: The run.
+        progress: Shows how it gets along.
+        steps: How many steps there are to be, 0 where nobody said.
     """
     if not working_directory():
         os.chdir('/')  # the command has its own; whoever names a relative path here would fail
@@ -46,6 +49,8 @@ def collector(prepared: Prepared) -> Collector:
         environ=prepared.given,
         receiver=prepared.receiver,
     )
+    if progress is not None:
+        started.tell(progress, steps)
     started.start()
     gc.enable()
     return started

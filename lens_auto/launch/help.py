@@ -25,6 +25,7 @@ how it runs
   --strict               refuse what is doubtful before the start; exit 1 after a good run if a rule matched nothing
                          or in part, an attribute could not be read, or recording failed; not with --exec
   --exec                 the command replaces the launcher (same pid); no summary, a detached process collects
+  --progress[=STEPS]     the terminal's last line: step, pace, phases, and with STEPS the time that is left
   --no-summary           no table at the end; so does LENS_NO_SUMMARY=1
 
 instead of running

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from lens_auto.launch.arguments import Options
     from lens_auto.launch.prepare import Prepared
+    from lens_auto.launch.progress import Progress
     from lens_auto.launch.spawn import Origin
 else:
     import _signal as signal
@@ -72,6 +73,8 @@ def _launch(options: Options) -> NoReturn:
     if prepared is None:
         raise replace(options.command, path, environ, origin)
     try:
+        if options.replace and options.progress:
+            say('--progress shows nothing: with --exec nobody stays to show it')
         if not options.replace:
             _attend(options, path, prepared, origin)
         _give_way(options, path, prepared, origin)
@@ -107,6 +110,17 @@ def _prepare(options: Options, environ: dict[str, str]) -> Prepared | None:
     sys.exit(REFUSED)
 
 
+def _progress(options: Options) -> Progress | None:
+    if not options.progress:
+        return None
+    from lens_auto.launch.progress import Progress, unable
+
+    why = unable(2, os.environ)
+    if why:
+        say(f'--progress shows nothing: {why}')
+    return None if why else Progress(2)
+
+
 def _give_way(options: Options, path: str, prepared: Prepared, origin: Origin) -> NoReturn:
     """Become the command, with a process beside it that collects."""
     from lens_auto.launch.sibling import detach
@@ -136,7 +150,8 @@ def _attend(options: Options, path: str, prepared: Prepared, origin: Origin) -> 
     except CommandError:
         prepared.discard()
         raise
-    recording = Recording(prepared, options.summary and not os.environ.get('LENS_NO_SUMMARY'))
+    summary = options.summary and not os.environ.get('LENS_NO_SUMMARY')
+    recording = Recording(prepared, summary, _progress(options), options.steps)
     recording.begin()
     try:
         status = Vigil(child).wait()

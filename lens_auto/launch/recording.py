@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from lens_auto.collect.collector import Collector
     from lens_auto.launch.prepare import Prepared
+    from lens_auto.launch.progress import Progress
 
 # The launcher ends this long after the command, whatever a disk or a backend does; the rest stays in the spool.
 _LIMIT = 2.0
@@ -30,11 +31,13 @@ class Recording:
         doubts: After `end`: what `--strict` counts as a failure, a line each.
     """
 
-    __slots__ = ('_collector', '_prepared', '_started', '_summary', 'doubts')
+    __slots__ = ('_collector', '_prepared', '_progress', '_started', '_steps', '_summary', 'doubts')
 
-    def __init__(self, prepared: Prepared, summary: bool) -> None:
+    def __init__(self, prepared: Prepared, summary: bool, progress: Progress | None = None, steps: int = 0) -> None:
         self._prepared = prepared
         self._summary = summary
+        self._progress = progress
+        self._steps = steps
         self._collector: Collector | None = None
         self._started = _thread.allocate_lock()
         self.doubts: list[str] = []
@@ -61,11 +64,15 @@ class Recording:
     def _start(self) -> None:
         from lens_auto.launch.collecting import collector
 
-        self._collector = collector(self._prepared)
+        self._collector = collector(self._prepared, self._progress, self._steps)
+        if self._progress is not None:
+            self._progress.start()
 
     def _finish(self, status: int, deadline: float) -> None:
         if not self._started.acquire(timeout=deadline - time.monotonic()) or self._collector is None:
             return
+        if self._progress is not None:
+            self._progress.stop()
         from lens_auto.launch.collecting import finish
 
         # A fifth for the summary.

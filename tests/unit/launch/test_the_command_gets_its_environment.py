@@ -72,7 +72,7 @@ def test_a_launcher_within_the_run_is_the_process_it_becomes(bench: Bench) -> No
     script.write_text(CODE.format(repository=str(REPOSITORY), planted='pass'))
     bench.run(sys.executable, str(script), sys.executable, '-c', 'pass')
     facts = json.loads((bench.runs()[0] / 'run.json').read_text())
-    assert [(row['outcome'], row['reason'], row['command']) for row in facts['processes']] == [('armed', '', 'python')]
+    assert [(row['outcome'], row['reason'], row['command']) for row in facts['processes']] == [('armed', '', '-c')]
 
 
 def test_a_nested_launcher_says_that_its_options_do_not_count_and_mends_python_path(bench: Bench) -> None:
