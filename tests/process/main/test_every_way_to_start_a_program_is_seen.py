@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules, folders, archives, children of multiprocessing and of launchers: a loop of each program is recorded."""
+"""Modules, folders, archives, children of multiprocessing and of torchrun: a loop of each program is recorded."""
 
 from __future__ import annotations
 
@@ -142,14 +142,6 @@ def test_the_children_of_torchrun(tmp_path: Path, launcher: str) -> None:
     done = program.traced([loop], *launch, '--standalone', '--nproc-per-node', '2', 'train.py', OMP_NUM_THREADS='1')
     assert sorted(done.stdout.splitlines()) == [f'rank {rank} step {step}' for rank in (0, 1) for step in (0, 1)]
     assert sorted(span.attributes['step'] for span in done.journal.spans) == [0, 0, 1, 1]
-
-
-def test_the_child_of_accelerate(tmp_path: Path) -> None:
-    pytest.importorskip('accelerate')
-    program = Program(tmp_path, {'train.py': SCRIPT})
-    loop = place('loop', 'loop', 'train.py:main', 'for $i in range(2):')
-    done = program.traced([loop], '-m', 'accelerate.commands.launch', '--cpu', '--num_processes', '1', 'train.py')
-    assert done.journal.names() == ['loop', 'loop']
 
 
 @every_python
