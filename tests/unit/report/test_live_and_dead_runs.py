@@ -147,3 +147,27 @@ def test_a_task_is_below_its_caller_also_before_the_collector_says_so(tmp_path: 
     run = load(lab.folder.path)
     inner = next(n for n, row in enumerate(run.tree.rows) if run.store.names[row['name']] == 'rl.grpo.generate')
     assert run.store.names[run.tree.rows['name'][run.tree.parent[inner]]] == 'rl.grpo.step'
+
+
+def test_what_the_collector_has_read_is_not_read_again(tmp_path: Path) -> None:
+    lab, sleeper = Lab(tmp_path), Sleeper()
+    try:
+        lab.folder.register(lab.spool)
+        journal = lab.journal(pid=sleeper.pid, start=sleeper.start)
+        for number in (1, 2, 3):
+            journal.end_span(number, 'rl.step')
+        reader = lab.collector()
+        reader.recover()
+        reader.reading.round()
+        assert reader.flush()
+        read_until = journal.end
+        for number in (4, 5):
+            journal.end_span(number, 'rl.step')
+        # Whoever looks at it again sees an end where it begins.
+        with open(journal.path, 'r+b') as file:
+            file.write(bytes(read_until))
+        run = load(lab.folder.path)
+        assert sorted(run.tree.rows['id'].tolist()) == [1, 2, 3, 4, 5]
+        assert run.tree.duplicates == 0
+    finally:
+        sleeper.end()
