@@ -91,6 +91,15 @@ class _Finder(object):
                 self.names = frozenset(('lens_auto',))
                 _note('stood_down', 'stage 2: %s %s' % (type(error).__name__, getattr(error, 'reason', '')))
 
+    def forked(self):
+        """In a child: a thread that held the lock was left behind, and what it was loading is not whole here."""
+        if self.lock._is_owned():
+            return  # a signal handler of the program has forked while we load: the child goes on loading
+        self.lock = _thread.RLock()
+        if self.awake and self.loader is _Waking and len(self.names) > 1:
+            self.names = frozenset(('lens_auto',))
+            _note('stood_down', 'forked while another thread loaded stage 2')
+
 
 class _Waking(object):
     """In front of a named module's loader while stage 2 is not there: loads it when the module is made.
@@ -289,6 +298,7 @@ def _arm():
         names = frozenset(environ.get('LENS_MODULES', '').split(',')) - {'', 'torch'}
         finder = _Finder(home, names | {'lens_auto'})
         sys.meta_path.insert(0, finder)
+        os.register_at_fork(after_in_child=finder.forked)
         try:
             _watch(finder, [script for script in environ.get('LENS_SCRIPTS', '').split(':') if script])
         except Exception as error:

@@ -129,6 +129,7 @@ STARTS = (
     *('multiprocessing fork', 'multiprocessing spawn', 'multiprocessing forkserver'),
     *('ProcessPoolExecutor fork', 'ProcessPoolExecutor spawn', 'os.exec in place'),
 )
+LAST = 'output and exit code'
 TORCHRUN = ('-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', '2')
 ACCELERATE = ('-m', 'accelerate.commands.launch', '--multi_gpu', '--num_processes', '2', '--num_machines', '1')
 ACCELERATE += ('--mixed_precision', 'no', '--dynamo_backend', 'no')
@@ -240,7 +241,7 @@ def column(name: str, version: str, folder: Path) -> dict[str, str]:
     if plain.code or not plain.stdout:
         raise Absent(f'it fails without us: {plain.stderr[-200:]}')
     cells = {start: 'no run' if found is None else cell(found, start, launcher.ranks) for start in STARTS}
-    return {**cells, 'output and exit code': 'same' if same else 'differ'}
+    return {**cells, LAST: 'same' if same else 'differ'}
 
 
 def cell(run: Run, start: str, ranks: int) -> str:
@@ -279,19 +280,26 @@ def cell(run: Run, start: str, ranks: int) -> str:
 
 
 def table(found: dict[tuple[str, str], dict[str, str]]) -> Iterator[str]:
-    """The lines of the table, Markdown.
+    """The lines of the table, Markdown: a column a launcher, with all Pythons in one cell where they agree.
 
     Args:
-        found: Column -> cells.
+        found: Launcher and Python -> cells.
     """
-    heads = [f'{name} {version}' for name, version in found]
-    widths = [max(len(head), 6) for head in heads]
-    rows = [*STARTS, 'output and exit code']
-    yield '| ' + ' | '.join([' ' * 26, *(head.ljust(width) for head, width in zip(heads, widths, strict=True))]) + ' |'
-    yield '|' + '|'.join(['---'] * (len(heads) + 1)) + '|'
-    for row in rows:
-        cells = [cells[row].ljust(width) for cells, width in zip(found.values(), widths, strict=True)]
-        yield '| ' + ' | '.join([row.ljust(26), *cells]) + ' |'
+    launchers = dict.fromkeys(name for name, _ in found)
+    rows = [['', *launchers]]
+    rows.append(['Python', *(', '.join(version for other, version in found if other == name) for name in launchers)])
+    for start in (*STARTS, LAST):
+        row = [start]
+        for name in launchers:
+            cells = {version: cells[start] for (other, version), cells in found.items() if other == name}
+            alike = len(set(cells.values())) == 1
+            row.append(next(iter(cells.values())) if alike else ', '.join(f'{v}: {c}' for v, c in cells.items()))
+        rows.append(row)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        '| ' + ' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + ' |' for row in rows
+    ]
+    yield from (lines[0], '|' + '---|' * len(widths), *lines[1:])
 
 
 def main(names: Sequence[str]) -> int:

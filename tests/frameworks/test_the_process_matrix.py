@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.process_matrix import LAUNCHERS, STARTS, Absent, column, columns
+from tests.frameworks.process_matrix import LAST, LAUNCHERS, STARTS, Absent, column, columns
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -19,7 +19,7 @@ def test_a_column(tmp_path: Path, launcher: str, version: str) -> None:
     except Absent as reason:
         pytest.skip(str(reason))
     expected = {start: 'run' if start.startswith('ProcessPool') else 'span' for start in STARTS}
-    assert found == {**expected, 'output and exit code': 'same'}
+    assert found == {**expected, LAST: 'same'}
 
 
 def test_every_launcher_has_a_column() -> None:

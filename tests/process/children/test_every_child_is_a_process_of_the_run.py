@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -256,6 +258,94 @@ work.outer(main)
     names = traced.journal.names()
     assert [names.count(f'child {n}') for n in range(30)] == [20] * 30
     assert all(span.ended for span in traced.journal.spans)
+
+
+HOLDING = (
+    HEAD
+    + """
+import logging, warnings
+warnings.simplefilter('ignore'); logging.basicConfig()
+mutex, again, ready, over = threading.Lock(), threading.RLock(), threading.Event(), threading.Event()
+def holds():
+    # What another thread holds stays held in the child: the program's affair, and none of ours may wait for it.
+    with again, logging.root.handlers[0].lock:
+        ready.set(); over.wait()
+def holder():
+    with mutex:
+        pid = os.fork()
+        if not pid:
+            signal.alarm(20)
+            work.step('child of a holder')
+            import importing
+            print(mutex.locked(), again.acquire(blocking=False), flush=True)
+            os._exit(0)
+    show(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+other = threading.Thread(target=holds); other.start(); ready.wait()
+thread = threading.Thread(target=work.outer, args=(holder,)); thread.start(); thread.join()
+import importing  # forks in its own body, under the import's lock
+over.set(); other.join()
+"""
+)
+IMPORTING = """
+import os, sys, work
+sys.stdout.flush()
+pid = os.fork()
+if not pid:
+    work.step('child of an import'); os._exit(0)
+os.waitpid(pid, 0)
+"""
+
+
+@pytest.mark.parametrize('version', SUPPORTED)
+def test_a_fork_from_a_thread_that_holds_locks(tmp_path: Path, version: str) -> None:
+    program = Program(tmp_path, {'work.py': WORK, 'importing.py': IMPORTING, 'main.py': HOLDING})
+    rules = [*RULES, function('named', 'importing:absent')]
+    traced = program.traced(rules, python=python(version))
+    assert traced.visible() == program.plain(python=python(version)).visible()
+    assert traced.stdout.startswith('True False\nexit 0\n')
+    assert traced.journal.tree() == 'outer\n  child of a holder\n  child of an import\nchild of an import'
+
+
+WAKING = """
+import os, signal, sys, threading, time, warnings
+warnings.simplefilter('ignore')
+def first(): import work
+thread = threading.Thread(target=first)
+pids = []
+thread.start()
+while thread.is_alive() and len(pids) < 100:
+    pid = os.fork()
+    if not pid:
+        signal.alarm(10)
+        import late
+        os._exit(0)
+    pids.append(pid); time.sleep(0.001)
+thread.join()
+print({os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids} or {0})
+"""
+
+
+@pytest.mark.parametrize('version', SUPPORTED)
+def test_a_fork_while_another_thread_loads_us(tmp_path: Path, version: str) -> None:
+    files = {'work.py': WORK, 'late.py': 'def step(): pass\n', 'main.py': WAKING}
+    program = Program(tmp_path, files)
+    for _ in range(3):
+        traced = program.traced([*RULES, function('late', 'late:step')], python=python(version))
+        assert traced.visible() == ('{0}\n', '', 0)
+        # Who was forked in the middle of it does without us, and is on the list.
+        assert {row[5] for row in traced.processes} <= {'', 'forked while another thread loaded stage 2'}
+
+
+def test_a_venv_that_is_activated_in_a_shell(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, '-m', 'venv', '--without-pip', str(tmp_path / 'venv')], check=True)
+    words = f'source {tmp_path}/venv/bin/activate && python child.py child && exit 3'
+    source = HEAD + f'work.outer(lambda: show(subprocess.run(["bash", "-c", {words!r}]).returncode))\n'
+    files = {'work.py': WORK, 'child.py': CHILD.replace('sys.exit', 'print(sys.prefix); sys.exit'), 'main.py': source}
+    program = Program(tmp_path, files)
+    traced = program.traced(RULES)
+    assert traced.visible() == program.plain().visible()
+    assert f'{tmp_path}/venv\n' in traced.stdout
+    assert traced.journal.tree() == 'outer\n  child'
 
 
 def test_exec_in_place_goes_on_in_a_journal_of_the_same_process(tmp_path: Path) -> None:
