@@ -70,7 +70,8 @@ class Progress:
         size = os.get_terminal_size(self._fd)
         if size.lines < _LOWEST:
             return
-        text = self.text[: size.columns - 1]
+        # Names come from the program: none of them gets to move a cursor.
+        text = ''.join(c if c.isprintable() else '?' for c in self.text[: size.columns - 1])
         drawn = ''
         if (size.columns, size.lines) != self._size:
             # Room below what is there; then scrolling ends above it. Setting that moves the cursor, so it is saved.
@@ -100,4 +101,8 @@ def unable(fd: int, environ: Mapping[str, str]) -> str:
         return 'stderr is no terminal'
     if environ.get('TERM', 'dumb') == 'dumb':
         return 'the terminal is `dumb`'
+    try:
+        os.tcgetpgrp(fd)
+    except OSError:
+        return 'stderr is another terminal than that of this session'
     return ''

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import struct
+import termios
 from typing import Any
 
 import pytest
@@ -10,6 +14,7 @@ from lens_auto.collect.member import Member
 from lens_auto.collect.pace import PLANNED, Pace
 from lens_auto.collect.tail import Tail
 from lens_auto.collect.tally import Tally
+from lens_auto.launch.progress import Progress
 
 SECOND = 1_000_000_000
 ROOT = b'\xff' * 8
@@ -90,6 +95,19 @@ def test_the_program_may_say_how_many_there_are(told: Any, shown: str) -> None:
     plant = Plant()
     plant.step(0)
     assert (Pace().line(plant.tally.root, [member(**{PLANNED: told})], 16 * SECOND) + '  ').startswith(shown)
+
+
+def test_no_name_moves_a_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
+    monkeypatch.setattr(os, 'tcgetpgrp', lambda fd: os.getpgrp())
+    shown = Progress(slave)
+    shown.text = 'step 1  evil\x1b[2Jname\n 3 %'
+    shown._draw()
+    data = os.read(master, 4096)
+    os.close(slave)
+    os.close(master)
+    assert b'evil?[2Jname? 3 %' in data
 
 
 def test_before_the_first_step_it_says_what_goes_on() -> None:
