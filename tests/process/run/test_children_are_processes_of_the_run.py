@@ -103,3 +103,22 @@ work.outer(tries)
     run = place.record('python', 'main.py')
     assert run.tree() == 'lens.run\n  outer\n    goes on'
     assert 'lens.exec' not in run.only('outer').attributes
+
+
+ISOLATED = """
+import multiprocessing, time
+def child(): time.sleep(5)
+if __name__ == '__main__':
+    p = multiprocessing.get_context('spawn').Process(target=child); p.start(); p.join()
+"""
+
+
+@pytest.mark.parametrize(('option', 'reason'), [('-E', 'python ignores PYTHONPATH (-E)'), ('-S', 'without site (-S)')])
+def test_children_of_a_python_that_is_not_reached_are_found_by_the_collector(
+    place: Place, option: str, reason: str
+) -> None:
+    place.write({'work.py': WORK, 'main.py': ISOLATED, 'lens.yaml': RULES})
+    run = place.record('python', option, 'main.py')
+    found = [one for one in run.facts['processes'] if reason in str(one.get('reason'))]
+    # The program itself, and its child; multiprocessing's own helper is none of the run.
+    assert len({one['pid'] for one in found}) == 2, run.facts['processes']
