@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Short-lived children of a traced program, against the same program without us.
 
-One program starts 25 children one after the other inside a span: Pythons that record nothing, Pythons that record one
-call, forks that record one call; and, where torch is installed, five epochs of a DataLoader with two workers that are
-made anew for each. It measures itself, from the first child to the last; the plain program is run twice a round, and
-what the second says against the first is what chance can do here.
+One program starts 25 children one after the other inside a span: Pythons, and forks, that record nothing or one call;
+and, where torch is installed, five epochs of a DataLoader with two workers that are made anew for each. It measures
+itself, from the first child to the last; the plain program is run twice a round, and what the second says against the
+first is what chance can do here.
 
 usage: python bench/children.py [python3.12 ...]
 """
@@ -28,12 +28,13 @@ def run(*words):
     for _ in range(COUNT): subprocess.run([sys.executable, *words], check=True)
 def idle(): run('-c', 'import json, argparse')
 def recording(): run('-c', 'import json, argparse, work; work.step()')
-def forks():
+def forks(work=work.step):
     for _ in range(COUNT):
         pid = os.fork()
         if not pid:
-            work.step(); os._exit(0)
+            work(); os._exit(0)
         os.waitpid(pid, 0)
+def idle_forks(): forks(int)
 def loader():
     import torch
     class Squares(torch.utils.data.Dataset):
@@ -51,6 +52,7 @@ print(time.perf_counter_ns() - begun)
 CASES = {
     'idle': '25 children that record nothing',
     'recording': '25 children that record one call',
+    'idle_forks': '25 forks that record nothing',
     'forks': '25 forks that record one call',
     'loader': '5 epochs with 2 data-loader workers',
 }
