@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A function rule put around a function's code (`apply: wrap`) against one in its source (`apply: rewrite`).
 
-Prints, for each Python found, what a call costs and what the function and its callers can tell of it. The figures
-behind the default in docs/rules.md.
+Prints, for each Python found, what a call costs and what the function and its callers can tell of it, and what the
+kinds cost that are in the source alone: a loop's iteration, a block, a call. The figures behind the defaults in
+docs/rules.md.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from lens_auto.rewrite.edit import rewrite  # noqa: E402
+from lens_auto.rewrite.pattern import parse  # noqa: E402
 from lens_auto.rewrite.places import Wanted  # noqa: E402
 from lens_auto.wrap.code import AROUND, Patch, Signature  # noqa: E402
 from lens_auto.wrap.place_site import PlaceSite  # noqa: E402
@@ -43,8 +45,18 @@ SOURCE = textwrap.dedent("""
     def fails(self, n): return 1 / n
     def tensor(self, n): return n * 2 + 1
     async def coroutine(self, n): return n
+    def loop(self, n):
+        for each in (n,): pass
+    def block(self, n):
+        with nothing: return n
+    def call(self, n): return step(self, n)
+    class Nothing:
+        def __enter__(self): return self
+        def __exit__(self, *error): return None
+    nothing = Nothing()
 """).encode()
 NAMES = ('step', 'above', 'deep', 'frees', 'fails', 'tensor', 'coroutine')
+PLACES = {'loop': 'for each in $_:', 'block': 'with nothing:', 'call': 'step($$$)'}
 CALLS, ROUNDS = 2_000, 40
 
 
@@ -52,16 +64,21 @@ class Batch:
     """Something whose end can be seen."""
 
 
-def made(how: str, attributes: dict[str, Any], recording: Recording) -> dict[str, Any]:
-    """The functions, with their rule applied in one way."""
+def _place(kind: str) -> Wanted:
+    return Wanted('k', kind, kind, parse(kind, PLACES[kind]))
+
+
+def made(how: str, attributes: dict[str, Any], recording: Recording, kind: str | None = None) -> dict[str, Any]:
+    """The functions, with their rule applied in one way; to rewrite, with a rule on a place of this kind alone."""
     module = ModuleType('measured')
     sys.modules['measured'] = module
     with tempfile.NamedTemporaryFile('wb', suffix='.py', delete=False) as file:
         file.write(SOURCE)
-    one = rule('k', 'function', attributes=attributes)
+    one = rule('k', kind or 'function', attributes=attributes)
     recorder, faults = recording.recorder, recording.runtime._faults
     if how == 'rewrite':
-        done = rewrite(SOURCE, file.name, [Wanted('k', 'function', name, None) for name in NAMES])
+        wanted = [Wanted('k', 'function', name, None) for name in NAMES]
+        done = rewrite(SOURCE, file.name, wanted if kind is None else [_place(kind)])
         recording.runtime.places.forget()
         recording.runtime.places.make = lambda key: PlaceSite(one, key, {}, recording.figures, recorder, faults)
         exec(done.code, module.__dict__)
@@ -155,13 +172,26 @@ def row(how: str) -> list[str]:
     recording.runtime.remove()
     answers = [plain, argument, coroutine, spent, off, above, depth, 'yes' if freed else 'no', frames, compiles]
     answers += ['yes' if by_name else 'no', signature]
+    answers += [_of_place(how, kind) for kind in PLACES]
     return [f'{answer:.0f}' if isinstance(answer, float) else str(answer) for answer in answers]
+
+
+def _of_place(how: str, kind: str) -> float | str:
+    """What a place costs: a call's rule may be on the function that is called instead; the others have none."""
+    if how == 'wrap' and kind != 'call':
+        return '-'
+    recording = Recording()
+    recording.journal.put = lambda record, span=None: None if span is None else setattr(span, 'epoch', -1)
+    functions = made(how, {}, recording, kind if how == 'rewrite' else None)
+    found = nanoseconds(functions[kind])
+    recording.runtime.remove()
+    return found
 
 
 HEADS = (
     *('ns', 'ns with an argument', 'ns of a coroutine', 'ns, budget spent', 'ns in a process without us'),
     *('caller seen', 'recursion depth', 'argument freed at `del`', 'frames in a traceback', 'torch fullgraph'),
-    *('pickled by name', 'signature'),
+    *('pickled by name', 'signature', 'ns of an iteration', 'ns of a block', 'ns of one call of another'),
 )
 
 
