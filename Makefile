@@ -13,7 +13,7 @@ USABLE := import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))
 
 .DEFAULT_GOAL := help
 # Each makes what it needs (venvs for the interpreters it finds) and prints ratios of two things measured in one run.
-BENCHES := bench/span.py bench/call.py bench/idle_process.py bench/start.py bench/remote.py bench/import_rewritten.py bench/apply.py bench/children.py bench/report.py
+BENCHES := bench/span.py bench/call.py bench/idle_process.py bench/start.py bench/remote.py bench/import_rewritten.py bench/apply.py bench/loop_by_monitoring.py bench/children.py bench/report.py
 
 # Each in a venv of its own, made once and kept in ~/.cache/lens-auto-tests.
 RAY_VERSIONS := 2.40.0,2.48.0,newest
