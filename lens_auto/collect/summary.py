@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lens_auto.collect.totals import MetricRow, SpanRow, Totals
 
 _METRICS = 8
-_SLOWEST = 5
+_LONGEST = 5
 _SLOWER = 1.05
 _NAMES = 6
 # What a person looks for first, among many metrics.
@@ -90,13 +90,13 @@ def _title(totals: Totals, look: Look, going_on: bool) -> list[str]:
 
 def _findings(totals: Totals, look: Look) -> list[str]:
     lines: list[str] = []
-    lines += _section('slowest', _slowest(totals.spans), look)
+    lines += _section('longest', _longest(totals.spans), look)
     lines += _section('metrics', _metrics(totals.metrics, look), look)
     return lines
 
 
-def _slowest(rows: list[SpanRow]) -> list[str]:
-    """The process that was slowest in each phase several processes have, widest gap first."""
+def _longest(rows: list[SpanRow]) -> list[str]:
+    """The process that was longest in each phase several processes have, widest gap first; a wait counts too."""
     found: list[tuple[float, str, str]] = []
     shared = False
     for row in rows:
@@ -115,8 +115,9 @@ def _slowest(rows: list[SpanRow]) -> list[str]:
     if shared and not found:
         return [f'no process is more than {percent(_SLOWER - 1)} slower than the others in any phase']
     found.sort(key=lambda one: -one[0])
-    wide = min(44, max((len(name) for _, name, _ in found[:_SLOWEST]), default=0))
-    return [f'{name.ljust(wide)}  {text}' for _, name, text in found[:_SLOWEST]]
+    wide = min(44, max((len(name) for _, name, _ in found[:_LONGEST]), default=0))
+    lines = [f'{name.ljust(wide)}  {text}' for _, name, text in found[:_LONGEST]]
+    return [*lines, 'waits for others included: lens-report says who is slow by itself'] if lines else []
 
 
 def _metrics(rows: list[MetricRow], look: Look) -> list[str]:

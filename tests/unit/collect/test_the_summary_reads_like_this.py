@@ -76,8 +76,9 @@ train.step                                            8    3.30 s   413 ms   401
 |- forward                                            8    904 ms   113 ms   101 ms   150 ms  27.4 %
 `- idle                                                      0 ns                              0.0 %
 
-slowest   train.step  rank 2: 450 ms on average, 1.12 x the median of 4 processes
+longest   train.step  rank 2: 450 ms on average, 1.12 x the median of 4 processes
           forward     rank 2: 150 ms on average, 1.49 x the median of 4 processes
+          waits for others included: lens-report says who is slow by itself
 
 24 spans from 4 of 4 processes
 folder  lens-runs/grpo-41
