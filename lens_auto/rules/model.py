@@ -395,6 +395,13 @@ VLLM_PLACES: dict[str, tuple[Target, ...]] = {
         ('vllm.v1.engine.async_llm', 'AsyncLLM.__init__'),
     ),
     'http': (('starlette.applications', 'Starlette.__call__'),),
+    'call': (
+        ('vllm.v1.engine.core_client', 'SyncMPClient._send_input'),
+        ('vllm.v1.engine.core_client', 'AsyncMPClient._send_input_message'),
+        ('vllm.v1.engine.core', 'EngineCoreProc._handle_client_request'),
+        ('vllm.v1.executor.multiproc_executor', 'MultiprocExecutor.collective_rpc'),
+        ('vllm.v1.executor.multiproc_executor', 'WorkerProc._execute_worker_rpc'),
+    ),
     'scheduler': (('vllm.v1.metrics.loggers', 'StatLoggerManager.record'),),
     'step': (
         ('vllm.v1.engine.core', 'EngineCore.step'),

@@ -111,11 +111,18 @@ class _Resolver:
         if rule['kind'] == 'timer':
             fit, chosen, detail = self.timer(rule)
         else:
-            needed = ('start', 'stop', 'lap') if rule['kind'] == 'interval' else ('targets',)
-            fit = [self.place(rule[key]) for key in needed if rule[key]]
+            if rule['kind'] in _AT_SEVERAL_PLACES:
+                fit = [self.place([target]) for target in rule['targets']]
+            else:
+                needed = ('start', 'stop', 'lap') if rule['kind'] == 'interval' else ('targets',)
+                fit = [self.place(rule[key]) for key in needed if rule[key]]
             callers = [self.place(rule[key]) for key in ('within', 'outside') if rule.get(key)]
+            if rule.get('outside') and callers[-1].state == NOT_INSTALLED:
+                callers.pop()  # nobody is there to call it
             chosen = next((place for place in (*fit, *callers) if place.state != MATCHED), fit[0])
             detail = chosen.detail
+            if rule['kind'] in _AT_SEVERAL_PLACES and len(fit) > 1 and not detail:
+                detail = f'and at {len(fit) - 1} more places' if len(fit) > 2 else 'and at one more place'
         if chosen.state == MATCHED:
             lacking = self.lacking(rule, variables, [place.found for place in fit if place.found])
             if lacking:
@@ -228,6 +235,8 @@ class _Resolver:
         return _lost(lost, known[0][0])
 
 
+# What these name is done at each of its targets; they are no alternatives.
+_AT_SEVERAL_PLACES = ('ray', 'vllm')
 _PARAMETER_KEYS = ('label_arg', 'metrics_arg', 'prefix_arg')
 
 

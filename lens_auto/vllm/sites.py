@@ -6,6 +6,7 @@ from __future__ import annotations
 from lens_auto.vllm.engines import EngineSite
 from lens_auto.vllm.finished import AbortSite, BrokenSite, FinishSite
 from lens_auto.vllm.requests import RequestAbortSite, RequestBrokenSite, RequestEndSite, RequestSite
+from lens_auto.vllm.rpc import BroadcastSite, CallSite, ServeSite, WorkSite
 from lens_auto.vllm.serving import HttpSite
 from lens_auto.vllm.starting import StartSite
 from lens_auto.vllm.statistics import StatisticsSite
@@ -40,6 +41,11 @@ _KINDS: dict[tuple[str, str], tuple[type[Site], str]] = {
     ('finish', _ABORTED): (AbortSite, BEFORE),
     ('finish', _BROKEN): (BrokenSite, BEFORE),
     ('http', 'Starlette.__call__'): (HttpSite, AROUND),
+    ('call', 'SyncMPClient._send_input'): (CallSite, BEFORE),
+    ('call', 'AsyncMPClient._send_input_message'): (CallSite, BEFORE),
+    ('call', 'EngineCoreProc._handle_client_request'): (ServeSite, AROUND),
+    ('call', 'MultiprocExecutor.collective_rpc'): (BroadcastSite, BEFORE),
+    ('call', 'WorkerProc._execute_worker_rpc'): (WorkSite, AROUND),
     ('scheduler', 'StatLoggerManager.record'): (SchedulerSite, BEFORE),
     ('step', 'EngineCore.step'): (StepSite, AROUND),
     ('step', 'EngineCore.step_with_batch_queue'): (StepSite, AROUND),

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from lens_auto.report.cli import main as report
+from lens_auto.rules.cli import main as rules
 from tests.helpers import run
 from tests.helpers.ray_program import RayPlace
 from tests.helpers.run import LENS, Place, Run, Span
@@ -87,6 +88,13 @@ def names_above(run: Run, span: Span) -> list[str]:
         span = by_id[span.parent]
         found.append(span.name)
     return found
+
+
+def test_every_rule_finds_its_functions(python: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert rules(['check', '--python', python, str(run.REPOSITORY / 'rules' / 'vllm.yaml')]) == 0
+    *_, last = capsys.readouterr().out.splitlines()
+    count = int(last.split()[0])
+    assert last == f'{count} rules: {count} matched' and count > 30
 
 
 # ------------------------------------------------------------------------------------------------------------- offline
@@ -162,6 +170,14 @@ def test_figures_are_the_engines_own(offline: tuple[Run, list[Any]]) -> None:
     first = sum(span.attributes['rl.vllm.time_to_first_token'] for span in run.named('rl.vllm.request'))
     assert found['gen_ai.server.time_to_first_token'] == pytest.approx(first)
     assert 0 < found['rl.vllm.engine.steps'] and 0 < found['rl.vllm.engine.executions']
+
+
+def test_what_a_worker_does_for_a_call_is_below_it(offline: tuple[Run, list[Any]]) -> None:
+    run, _ = offline
+    reload = run.only('rl.vllm.worker.reload_weights')
+    assert names_above(run, reload) == ['rl.vllm.engine_core.call', 'rl.vllm.collective_rpc', 'lens.run']
+    [call] = [span for span in run.named('rl.vllm.engine_core.call') if span.id == reload.parent]
+    assert (call.resource['lens.role'], call.attributes['rl.vllm.method']) == ('vllm engine core', 'collective_rpc')
 
 
 def test_the_report_has_the_shares_of_what_requests_waited_for(
@@ -248,6 +264,19 @@ def test_sixty_four_requests_at_once_are_each_below_their_own_rollout(side_by_si
     given_up = requests['r63']
     assert given_up.attributes['gen_ai.response.finish_reasons'] == {'values': [{'stringValue': 'abort'}]}
     assert not given_up.error and given_up.id not in natives
+
+
+def test_calls_side_by_side_are_joined_each_to_its_own(side_by_side: tuple[Run, list[Any]]) -> None:
+    run, _ = side_by_side
+    rollouts = {span.id: span for span in run.named('rl.trainer.rollout')}
+    by_id = {span.id: span for span in run.spans}
+    reloads = run.named('rl.vllm.worker.reload_weights')
+    calls = [by_id[span.parent] for span in reloads]
+    outer = [by_id[span.parent] for span in calls]
+    assert [span.name for span in (*calls, *outer)] == 2 * ['rl.vllm.engine_core.call'] + 2 * ['rl.vllm.collective_rpc']
+    assert sorted(rollouts[span.parent].attributes['rl.rollout'] for span in outer) == [70, 71]
+    for reload, call, caller in zip(reloads, calls, outer, strict=True):
+        assert caller.start <= call.start <= reload.start < reload.end <= call.end
 
 
 def test_an_engine_core_that_is_killed_takes_no_request_along(side_by_side: tuple[Run, list[Any]]) -> None:

@@ -35,6 +35,7 @@ def main() -> None:
     ]
     for batch in batches:
         print(json.dumps([told(output) for output in batch]), flush=True)
+    engine.collective_rpc('reload_weights')
     print(json.dumps({'pid': os.getpid(), 'otel': sorted(name for name in os.environ if name.startswith('OTEL_'))}))
 
 

@@ -49,6 +49,7 @@ async def main() -> None:
     )
     found = await trainer.collect([trainer.rollout(n, lambda n: rollout(engine, n)) for n in range(64)])
     print(json.dumps(found), flush=True)
+    await asyncio.gather(*(trainer.rollout(n, lambda _: engine.collective_rpc('reload_weights')) for n in (70, 71)))
     if sys.argv[2:] == ['kill']:
         [core] = [p for p in children() if b'EngineCore' in name_of(p)]
         waiting = asyncio.gather(*(rollout(engine, n + 100) for n in range(8)), return_exceptions=True)
