@@ -14,6 +14,8 @@ from lens_auto.codemod.edits import pushable
 from lens_auto.codemod.piece import OWN
 from lens_auto.codemod.source import Source, Unreadable, called
 
+_OWN = OWN.encode()
+
 
 class Use(NamedTuple):
     """A place that the codemod wrote.
@@ -123,10 +125,12 @@ class _Traces(cst.CSTVisitor):
         self.uses.append(Use(self._source.line(self._source.span(node)[0]), called(node), ' '.join(given)))
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        """Skip the block itself."""
+        """Skip the block itself, and statements with nothing of ours: what is in them is most of a file."""
         if isinstance(node, (cst.Try, cst.SimpleStatementLine, cst.FunctionDef, cst.ClassDef)):
-            start = self._source.span(node)[0]
+            start, end = self._source.span(node)
             if self._block[0] <= start < self._block[1]:
+                return False
+            if isinstance(node, cst.SimpleStatementLine) and _OWN not in self._source.utf8[start:end]:
                 return False
         return super().on_visit(node)
 
