@@ -14,6 +14,7 @@ from time import monotonic_ns
 
 from lens_auto.record.format import CALLED, TASK
 from lens_auto.record.span import current
+from lens_auto.vllm.starting import WORKER, name_process
 from lens_auto.vllm.steps import Step
 from lens_auto.wrap.site import Site
 
@@ -30,7 +31,8 @@ _UTILITY = b'\x03'  # `EngineCoreRequestType.UTILITY`: a call that is no request
 _FIELDS = 4  # client, number of the call, method, arguments
 # Each step of the engine is such calls; there is no span in them to be joined.
 _STEPS = frozenset(('execute_model', 'sample_tokens', 'execute_dummy_batch', 'take_draft_token_ids'))
-_QUESTIONS = ('get_', 'is_', 'list_', 'execute_')  # calls that change nothing: servers ask often
+# Calls that change nothing, or nothing that anybody waits for.
+_QUESTIONS = ('get_', 'is_', 'list_', 'execute_', 'reset_mm_', 'reset_encoder_')
 _FUNCTION = '()'  # a function that is sent itself
 
 # The call that this process is at work for.
@@ -151,6 +153,7 @@ class WorkSite(Site):
 
     def open(self, args: tuple[Any, ...], attach: bool) -> Any:
         """It is about to. See `Site.open`."""
+        name_process(self._recorder, WORKER)
         method = args[1][0]
         if method in _STEPS:
             return None

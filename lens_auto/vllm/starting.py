@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from lens_auto.record.recorder import Recorder
     from lens_auto.record.span import Span
 
 PARENT = 'LENS_VLLM_PARENT'
@@ -31,14 +32,16 @@ _NAMES = {
     'Worker.compile_or_warm_up_model': 'rl.vllm.worker.warm_up',
     'CPUWorker.compile_or_warm_up_model': 'rl.vllm.worker.warm_up',
 }
+CORE, WORKER = 'vllm engine core', 'vllm worker'
 _CORE = 'EngineCoreProc.__init__'
 _ROLES = {
-    _CORE: 'vllm engine core',
-    'WorkerProc.__init__': 'vllm worker',
+    _CORE: CORE,
+    'WorkerProc.__init__': WORKER,
     'DPCoordinatorProc.__init__': 'vllm coordinator',
 }
 _SERVER, _SERVER_NAME = 'vllm api server', 'ApiServer'
 _ENGINE = 'rl.vllm.engine'  # which one of several; the metrics of the front end have it as a label
+_named = 0  # the process that has been
 _SPAN, _TRACES = 8, (16, 24)
 
 
@@ -65,11 +68,10 @@ class StartSite(Site):
         self.figures.calls += 1
         role = _ROLES.get(self._qualname) or _role_by_name()
         fixed = self._fixed.copy()
+        if self._qualname == _CORE:
+            fixed[_ENGINE] = _index(args)
         if role is not None:
-            told: dict[str, Any] = {'lens.role': role}
-            if self._qualname == _CORE:
-                told[_ENGINE] = fixed[_ENGINE] = _index(args)
-            self._recorder.resource(told)
+            name_process(self._recorder, role, fixed.get(_ENGINE))
         up = current.get()
         span = self._recorder.open_under(up, self, self._span_name, self.key, fixed, False, False, attach)
         span.late = None
@@ -105,6 +107,21 @@ class StartSite(Site):
             os.environ.pop(PARENT, None)
         else:
             os.environ[PARENT] = before
+
+
+def name_process(recorder: Recorder, role: str, engine: int | None = None) -> None:
+    """Say what this process is, once.
+
+    Args:
+        recorder: Its recorder.
+        role: One of `CORE`, `WORKER` and their like.
+        engine: Which of several engines.
+    """
+    global _named
+    if _named == os.getpid():  # a fork is another one
+        return
+    _named = os.getpid()
+    recorder.resource({'lens.role': role} if engine is None else {'lens.role': role, _ENGINE: engine})
 
 
 def _role_by_name() -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 from time import monotonic_ns
 
+from lens_auto.vllm.starting import CORE, name_process
 from lens_auto.wrap.site import Site
 
 TYPE_CHECKING = False
@@ -121,6 +122,8 @@ class IdleSite(Site):
         Args:
             args: The engine.
         """
+        # vLLM's plugin hook comes too late for the start of an engine.
+        name_process(self._recorder, CORE, args[0].engine_index)
         if not args[0].scheduler.has_requests():
             # It may wait for long, and then be killed.
             for steps in _steps:

@@ -437,3 +437,49 @@ def test_workers_that_are_ray_actors_are_below_the_engine_that_made_them(python:
     for span in run.named('rl.vllm.request'):
         assert names_above(run, span)[:2] == ['rl.vllm.generate', 'rl.trainer.step']
     assert sums(run)['rl.vllm.engine.executions'] > 0
+
+
+# ----------------------------------------------------------------------------------------------------- by other ways
+def test_vllms_own_hook_reaches_its_processes_where_the_path_does_not(python: str, tmp_path: Path) -> None:
+    place: Place = placed(Place(tmp_path), python)
+    site = tmp_path / 'site'
+    information = site / 'lens_auto-0.dist-info'
+    information.mkdir(parents=True)
+    (site / 'lens_auto').symlink_to(run.REPOSITORY / 'lens_auto')
+    (information / 'METADATA').write_text('Metadata-Version: 2.1\nName: lens-auto\nVersion: 0\n')
+    (information / 'entry_points.txt').write_text('[vllm.general_plugins]\nlens_auto = lens_auto.vllm.plugin:load\n')
+    # Not the folder of ours that has stage 1 in it: as if lens-auto were installed in vLLM's environment.
+    command = ('env', f'PYTHONPATH={site}', python, 'offline.py', str(model()))
+    done = place.lens('--no-summary', GROUPS, *command)
+    assert done.code == 0, done.stderr
+    found = place.run
+    assert len(found.named('rl.vllm.request')) == 17
+    assert {'driver', 'vllm engine core', 'vllm worker'} <= set(roles(found))
+    steps = {point.resource['lens.role'] for point in found.points if point.name.startswith('rl.vllm.engine.')}
+    assert steps == {'vllm engine core', 'vllm worker'}
+
+
+def test_the_demo_with_a_real_engine_has_the_shares_in_its_report(
+    python: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place: Place = placed(Place(tmp_path), python)
+    example = (str(run.REPOSITORY / 'examples' / 'run_grpo.py'), '--engine', 'vllm', '--heads', '2', '--steps', '2')
+    done = place.lens('--no-summary', '--span-groups=per_step,job,per_prompt', python, *example)
+    assert done.code == 0, done.stderr
+    found = place.run
+    generates = [
+        span for span in found.named('rl.vllm.generate') if 'rl.grpo.collect_rollouts' in names_above(found, span)
+    ]
+    assert len(generates) == 2
+    # New weights, in the worker's process, below the step that brings them.
+    reloads = [names_above(found, span) for span in found.named('rl.vllm.worker.reload_weights')]
+    assert len(reloads) >= 2
+    for names in reloads:
+        assert names[:2] == ['rl.vllm.engine_core.call', 'rl.vllm.collective_rpc'] and 'rl.grpo.step' in names
+    assert report(['overview', '--json', str(found.path)]) == 0
+    [told] = json.loads(capsys.readouterr().out)['requests']
+    assert told['count'] == len(found.named('rl.vllm.request')) > 100
+    assert sum(told['shares'].values()) == pytest.approx(1) and told['decode'] > 0 < told['prefill']
+    assert report([str(found.path)]) == 0
+    shown = capsys.readouterr().out
+    assert 'requests of the engines' in shown and ' x\n' in shown and 'so many were open at once' in shown
