@@ -9,7 +9,23 @@ alone. A call gets another function to call. See `build` for what is put in.
 from __future__ import annotations
 
 import sys
-from _ast import AST, AnnAssign, Assert, Attribute, Constant, Expr, Global, Nonlocal, Starred, Yield, YieldFrom
+from _ast import (
+    AST,
+    AnnAssign,
+    Assert,
+    AsyncWith,
+    Attribute,
+    Call,
+    Constant,
+    Expr,
+    Global,
+    Nonlocal,
+    Return,
+    Starred,
+    With,
+    Yield,
+    YieldFrom,
+)
 
 from lens_auto.rewrite import build
 from lens_auto.rewrite.first import begins
@@ -20,8 +36,8 @@ from lens_auto.rewrite.scopes import own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _ast import Call, Module, expr, stmt
-    from collections.abc import Callable, Container, Sequence
+    from _ast import Module, expr, stmt
+    from collections.abc import Callable, Container, Iterator, Sequence
     from types import CodeType
     from typing import Any
 
@@ -137,7 +153,7 @@ def _decoded(source: bytes) -> str:
 class Edit:
     """Edits one tree, in place."""
 
-    __slots__ = ('_file', '_holders', '_lines', '_no_code', '_tree')
+    __slots__ = ('_file', '_holders', '_lines', '_no_code', '_returns', '_tree')
 
     def __init__(self, tree: Module, source: str, filename: str, optimize: int = -1):
         """See the class.
@@ -154,6 +170,7 @@ class Edit:
         self._lines = source.splitlines()
         self._file = filename.rpartition('/')[2]
         self._holders: dict[int, list[stmt]] = {}
+        self._returns: dict[int, Return] = {}
 
     def apply(self, places: Sequence[tuple[Wanted, Place]]) -> None:
         """Put spans at places.
@@ -167,6 +184,8 @@ class Edit:
         keys = [written(self._key(wanted, place)) for wanted, place in ordered]
         if any(place.kind == 'block' for _, place in ordered):
             self._hold()
+        if any(place.kind == 'call' for _, place in ordered):
+            self._returns = dict(_leaving(self._tree))
         self._yields([(key, place) for key, (_, place) in zip(keys, ordered, strict=True)])
         # From the last to the first: of two rules at one place, the first one's span is around the other's.
         for key, (_, place) in reversed(list(zip(keys, ordered, strict=True))):
@@ -210,6 +229,9 @@ class Edit:
         after = _after(node.func)
         if _is_method_call(node) and after[0] != node.lineno:
             # The compiler puts a method call on the line of the method's name; this will no longer be one to it.
+            left = self._returns.get(id(node))
+            if left is not None and left.lineno == node.lineno:
+                left.lineno, left.col_offset = after[:2]
             node.lineno, node.col_offset = after[:2]
         node.func = build.function_of(key, node, place.awaited, where, after)
 
@@ -279,6 +301,23 @@ def _is_text(node: stmt) -> bool:
     return isinstance(node, Expr) and isinstance(node.value, Constant) and isinstance(node.value.value, str)
 
 
+def _leaving(tree: Module) -> Iterator[tuple[int, Return]]:
+    """The `return CALL` that leave a block which does something as it is left, by the call.
+
+    Where the value is on another line the compiler goes through that of the `return` first, and so would be traced.
+    """
+    for node in walk(tree):
+        parts: list[Any] = []
+        if isinstance(node, (With, AsyncWith)):
+            parts = node.body
+        elif type(node).__name__ in ('Try', 'TryStar'):
+            block: Any = node
+            parts = [*block.body, *block.handlers, *block.orelse] if block.finalbody else []
+        for inner in own(parts):
+            if isinstance(inner, Return) and isinstance(inner.value, Call):
+                yield id(inner.value), inner
+
+
 def _after(node: expr) -> At:
     """Where the compiler puts the last instruction that evaluates an expression."""
     last, end = node.end_lineno, node.end_col_offset
@@ -289,6 +328,8 @@ def _after(node: expr) -> At:
 
 
 def _is_method_call(node: Call) -> bool:
+    if node.keywords and sys.version_info < (3, 11):
+        return False
     return (
         isinstance(node.func, Attribute)
         and not any(isinstance(each, Starred) for each in node.args)

@@ -82,8 +82,9 @@ def differences(
             yield f'{one.co_name} at {one.co_firstlineno}: lines {sorted(new)[:5]} are new'
     try:
         text = ast.unparse(done.tree)
-    except ValueError:
-        return  # before 3.12 an f-string holds no backslash and not all quotes, so not all trees have source
+    except (ValueError, RecursionError):
+        # A sum of a thousand terms; and before 3.12 an f-string holds no backslash and not all quotes: no source.
+        return
     yield from _symbols(
         symtable.symtable(source.decode('utf-8-sig'), path, 'exec'), symtable.symtable(text, path, 'exec')
     )
@@ -188,10 +189,18 @@ def _code(one: CodeType, other: CodeType, calls: _Calls) -> Iterator[str]:
         yield f'{at}: names {names or set(one.co_names) - set(other.co_names)}'
     ours, nested = _nested(other), _nested(one)
     if [code.co_name for code in ours] != [code.co_name for code in nested]:
+        ours, nested = _loaded(other, ours), _loaded(one, nested)
+    if [code.co_name for code in ours] != [code.co_name for code in nested]:
         yield f'{at}: code {[code.co_name for code in nested][:5]} {[code.co_name for code in ours][:5]}'
         return
     for pair in zip(nested, ours, strict=True):
         yield from _code(*pair, calls)
+
+
+def _loaded(code: CodeType, nested: list[CodeType]) -> list[CodeType]:
+    """Without what stands behind a `return`: of constants that nothing loads the compiler leaves out the last ones."""
+    loaded = {id(each.argval) for each in dis.get_instructions(code)}
+    return [each for each in nested if id(each) in loaded]
 
 
 def _line(where: Any) -> Any:

@@ -79,3 +79,35 @@ for multi in (
 while (value := i) > 0:
     i -= 1
 print(value)
+
+
+def left_with(text):
+    with open('/dev/null') as file:
+        return (
+            'of {name} '
+            '{text}'
+        ).format(
+            name=file.name,
+            text=text,
+        )
+
+
+def left_finally(text):
+    try:
+        return (
+            text
+            .upper()
+        )
+    finally:
+        print('finally')
+
+
+def left_loop(text):
+    for _ in range(2):
+        return (
+            text
+            .upper()
+        )
+
+
+print(left_with('a'), left_finally('a'), left_loop('a'))
