@@ -3,8 +3,8 @@
 
 One program starts 25 children one after the other inside a span: Pythons, and forks, that record nothing or one call;
 and, where torch is installed, five epochs of a DataLoader with two workers that are made anew for each. It measures
-itself, from the first child to the last; the plain program is run twice a round, and what the second says against the
-first is what chance can do here.
+itself, from the first child to the last, by the clock and in processor time of its own and its children's; the plain
+program is run twice a round, and what the second says against the first is what chance can do here.
 
 usage: python bench/children.py [python3.12 ...]
 """
@@ -18,12 +18,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROUNDS = 9
+ROUNDS = 7
 WORK = 'def outer(f): return f()\ndef step(): pass\n'
 PROGRAM = """
-import os, subprocess, sys, time
+import os, resource, subprocess, sys, time
 import work
 COUNT = 25
+def now():
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return time.perf_counter(), sum(one.ru_utime + one.ru_stime for one in used)
 def run(*words):
     for _ in range(COUNT): subprocess.run([sys.executable, *words], check=True)
 def idle(): run('-c', 'import json, argparse')
@@ -42,12 +45,12 @@ def loader():
         def __getitem__(self, n): return torch.full((16,), float(n * n))
     made = torch.utils.data.DataLoader(Squares(), batch_size=8, num_workers=2)
     sum(batch.sum().item() for batch in made)
-    begun = time.perf_counter_ns()
+    begun = now()
     for _ in range(5): sum(batch.sum().item() for batch in made)
     return begun
-begun = time.perf_counter_ns()
+begun = now()
 begun = work.outer(globals()[sys.argv[1]]) or begun
-print(time.perf_counter_ns() - begun)
+print(*(end - start for start, end in zip(begun, now())))
 """
 CASES = {
     'idle': '25 children that record nothing',
@@ -58,12 +61,13 @@ CASES = {
 }
 
 
-def milliseconds(python: str, case: str, environ: dict[str, str]) -> float:
+def milliseconds(python: str, case: str, environ: dict[str, str]) -> list[float]:
     command = [python, '-c', PROGRAM, case]
-    return int(subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout) / 1e6
+    said = subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout
+    return [float(word) * 1e3 for word in said.split()]
 
 
-def measure(python: str, case: str, folder: Path) -> dict[str, list[float]]:
+def measure(python: str, case: str, folder: Path) -> dict[str, list[list[float]]]:
     import traced
 
     (folder / 'work.py').write_text(WORK)
@@ -72,7 +76,7 @@ def measure(python: str, case: str, folder: Path) -> dict[str, list[float]]:
     environ['PYTHONPATH'] += f'{os.pathsep}{folder}'
     plain = {k: v for k, v in environ.items() if not k.startswith('LENS_')} | {'PYTHONPATH': str(folder)}
     kinds = {'plain': plain, 'again': plain, 'ours': environ}
-    times: dict[str, list[float]] = {kind: [] for kind in kinds}
+    times: dict[str, list[list[float]]] = {kind: [] for kind in kinds}
     for turn in range(-1, ROUNDS):
         for kind in random.sample(sorted(kinds), len(kinds)):
             took = milliseconds(python, case, kinds[kind])
@@ -99,8 +103,10 @@ def main(names: list[str]) -> None:
                     continue
             with tempfile.TemporaryDirectory() as folder:
                 times = measure(python, case, Path(folder))
-            print(ratio.line(f'{what}, {name}', times['ours'], times['plain'], 'ms'), flush=True)
-            print(ratio.line('    plain against plain', times['again'], times['plain'], 'ms'), flush=True)
+            ours, again, plain = (list(zip(*times[kind], strict=True)) for kind in ('ours', 'again', 'plain'))
+            for at, by in enumerate((', by the clock', ', processor time')):
+                print(ratio.line(f'{what}, {name}{by}', [*ours[at]], [*plain[at]], 'ms'), flush=True)
+                print(ratio.line('    plain against plain', [*again[at]], [*plain[at]], 'ms'), flush=True)
 
 
 if __name__ == '__main__':
