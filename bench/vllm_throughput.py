@@ -28,7 +28,6 @@ from typing import Any
 
 AT_ONCE, TOKENS = 64, int(os.environ.get('TOKENS', '64'))
 WARM_UP, MEASURED, ALONE = 3, 10, 16  # rounds
-TICKS = os.sysconf('SC_CLK_TCK')
 
 
 async def one_round(engine: Any, number: int) -> float:
@@ -96,29 +95,35 @@ def family(pid: int) -> list[int]:
 
 
 def seconds_of(pids: Sequence[int]) -> float:
-    """Processor time they have had."""
-    ticks = 0
+    """Processor time that their threads have had."""
+    nanoseconds = 0
     for pid in pids:
-        with open(f'/proc/{pid}/stat') as stat:
-            ticks += sum(map(int, stat.read().rpartition(')')[2].split()[11:13]))
-    return ticks / TICKS
+        for task in os.listdir(f'/proc/{pid}/task'):
+            with open(f'/proc/{pid}/task/{task}/schedstat') as stat:
+                nanoseconds += int(stat.read().split()[0])
+    return nanoseconds / 1e9
 
 
 async def in_one_engine(engine: Any, pairs: int) -> None:
     runtime: ModuleType = marshal.__dict__['_lens_rt']
     found: dict[str, list[float]] = {'without': [], 'with': [], 'without again': []}
-    order = list(found)
+    cost: dict[str, list[float]] = {name: [] for name in found}
+    order, pids = list(found), family(os.getpid())
     for number in range(pairs):
         order = rotated(order)
         for name in order:
             if name != 'with':
                 del marshal.__dict__['_lens_rt']
+            before = seconds_of(pids)
             found[name].append(await one_round(engine, number * 3 + order.index(name)))
+            cost[name].append(1 / (seconds_of(pids) - before))
             marshal.__dict__['_lens_rt'] = runtime
     for name in ('with', 'without again'):
         print(said(name, found[name], found['without']))
+        # Which other work on the machine disturbs less.
+        print(said(name, cost[name], cost['without']).replace('a second', 'a second of CPU of the whole engine'))
     print(f'without: {median(found["without"]):.0f} tokens a second')
-    spent, pids = [0], family(os.getpid())
+    spent = [0]
     front, everybody = time.process_time(), seconds_of(pids)
     marshal.__dict__['_lens_rt'] = timed(runtime, spent)
     for number in range(MEASURED):
