@@ -161,6 +161,8 @@ class Builder:
         figures = self._figures[rule['key']]
         if rule['kind'] == 'ray':
             return self._of_ray(rule, figures, function, key)
+        if rule['kind'] == 'http':
+            return self._of_http(wanted, figures, function, key)
         if rule['kind'] == 'vllm':
             return self._of_vllm(wanted, figures, function, key)
         common = (figures, self._recorder, self._faults)
@@ -240,6 +242,13 @@ class Builder:
         assert self.tasks is not None, 'Ray was imported before its tasks were known'
         kind = SubmitSite if rule['on'] == 'call' else WaitSite
         return self._place(kind(rule, figures, self._recorder, self._faults, self.tasks), function, key + 'w', AROUND)
+
+    def _of_http(self, wanted: Wanted, figures: Figures, function: Any, key: str) -> dict[str, Site]:
+        from lens_auto.http.sites import site_at
+
+        kind, how, letter = site_at(wanted.qualname)
+        site = kind(wanted.rule, None, figures, self._recorder, self._faults)
+        return self._place(site, function, key + letter, how)
 
     def _of_vllm(self, wanted: Wanted, figures: Figures, function: Any, key: str) -> dict[str, Site]:
         if self._engines is None:

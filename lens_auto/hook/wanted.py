@@ -74,8 +74,8 @@ def targets(rule: dict[str, Any]) -> list[Wanted]:
     Args:
         rule: A compiled rule.
     """
-    # What a `ray` or `vllm` rule names is one thing at several places, no alternatives: each is a part of its own.
-    part = rule['on'] if rule['kind'] in ('ray', 'vllm') else ''
+    # What a `ray`, `http` or `vllm` rule names is one thing at several places, no alternatives: each is a part.
+    part = rule['on'] if rule['kind'] in ('ray', 'http', 'vllm') else ''
     found = [Wanted(rule, part, module, name) for module, name in rule.get('targets', ())]
     found += [Wanted(rule, 'with', module, name) for module, name in rule.get('with', ())]
     for module, start, stop in rule.get('pair', ()):

@@ -8,12 +8,14 @@ from typing import Any
 
 from .merging import merge
 from .model import (
+    HTTP_PLACES,
     RAY_CALLS,
     VLLM_METRICS,
     VLLM_PLACES,
     AnnotateRule,
     Body,
     FunctionRule,
+    HttpRule,
     IntervalRule,
     LoggerRule,
     Measure,
@@ -126,6 +128,13 @@ def _body(body: Body) -> dict[str, Any]:
         }
     if isinstance(body, RayRule):
         return {'on': body.on, 'targets': RAY_CALLS[body.on], 'name': ('c', f'ray.{body.on}')}
+    if isinstance(body, HttpRule):
+        return {
+            'on': body.on,
+            'targets': HTTP_PLACES[body.on],
+            'exclude': body.exclude,
+            'name': ('c', f'http.{body.on}'),
+        }
     if isinstance(body, VllmRule):
         points = body.on in VLLM_METRICS
         return {'on': body.on, 'targets': VLLM_PLACES[body.on], 'points': points, 'name': ('c', f'rl.vllm.{body.on}')}

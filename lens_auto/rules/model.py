@@ -21,7 +21,7 @@ WAYS = ('wrap', 'rewrite')
 SOURCE_KINDS = ('loop', 'block', 'call')
 """Kinds that find their places in the source, by a pattern."""
 
-LATER_KINDS = ('event_pair', 'factory', 'http', 'process', 'message')
+LATER_KINDS = ('event_pair', 'factory', 'process', 'message')
 """Kinds that are designed and not built: named in an error as such, not as a misspelling."""
 
 
@@ -231,6 +231,13 @@ KINDS: dict[str, Keys] = {
         'group': Key('group', 'The span group that switches this on.', required=True),
         'bucket': _SPAN_KEYS['bucket'],
     },
+    'http': {
+        'kind': _RULE_KEYS['kind'],
+        'budget': _RULE_KEYS['budget'],
+        'on': Key('http side', '`server`: requests answered; `client`: requests made.', required=True),
+        'exclude': Key('texts', 'Paths of requests to a server that are no spans.', default='health checks'),
+        'group': Key('group', 'The span group that switches this on.', required=True),
+    },
     'vllm': {
         'kind': _RULE_KEYS['kind'],
         'budget': _RULE_KEYS['budget'],
@@ -416,6 +423,34 @@ VLLM_METRICS = ('finish', 'scheduler', 'step', 'execute')
 """Those that make points rather than spans."""
 
 
+class HttpRule(NamedTuple):
+    """Spans of requests over HTTP."""
+
+    on: str
+    exclude: tuple[str, ...]
+
+
+HTTP_PLACES: dict[str, tuple[Target, ...]] = {
+    'server': (
+        ('starlette.applications', 'Starlette.__call__'),
+        ('uvicorn.protocols.http.h11_impl', 'RequestResponseCycle.send'),
+        ('uvicorn.protocols.http.httptools_impl', 'RequestResponseCycle.send'),
+        ('flask.app', 'Flask.full_dispatch_request'),
+    ),
+    'client': (
+        ('httpx._client', 'Client.send'),
+        ('httpx._client', 'AsyncClient.send'),
+        ('requests.sessions', 'Session.send'),
+        ('aiohttp.client', 'ClientSession._request'),
+        ('aiohttp.client_reqrep', 'ClientRequest.__init__'),
+    ),
+}
+"""Where requests pass that an `http` rule names."""
+
+HEALTH = ('/health', '/healthz', '/health_check', '/livez', '/readyz', '/ready', '/ping', '/metrics')
+"""Paths that are asked every few seconds by whoever watches a server."""
+
+
 class RayRule(NamedTuple):
     """Spans of what a process asks of Ray."""
 
@@ -439,6 +474,7 @@ Body: TypeAlias = (
     | MetricRule
     | AnnotateRule
     | ResourceRule
+    | HttpRule
     | RayRule
     | VllmRule
 )

@@ -13,6 +13,8 @@ from .expression import Tree
 from .model import (
     EDGES,
     FILE_KEYS,
+    HEALTH,
+    HTTP_PLACES,
     INSTRUMENTS,
     KINDS,
     LABEL_KEYS,
@@ -27,6 +29,7 @@ from .model import (
     Body,
     Bucket,
     FunctionRule,
+    HttpRule,
     IntervalRule,
     LoggerRule,
     Measure,
@@ -56,6 +59,7 @@ _ROOTS = {
     'loop': frozenset({'match', 'frame', 'env', 'version'}),
     'block': frozenset({'match', 'frame', 'env', 'version'}),
     'call': frozenset({'match', 'frame', 'env', 'version', 'result'}),
+    'http': frozenset[str](),
     'ray': frozenset[str](),
     'vllm': frozenset[str](),
 }
@@ -131,6 +135,7 @@ class _Rules:
             'annotate': self.annotate,
             'resource': self.resource,
             'ray': self.ray,
+            'http': self.http,
             'vllm': self.vllm,
             **dict.fromkeys(SOURCE_KINDS, self.places),
         }
@@ -371,6 +376,13 @@ class _Rules:
 
     def ray(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
         return RayRule(self.reader.choice(values, 'on', tuple(RAY_CALLS)) or 'get')
+
+    def http(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
+        reader = self.reader
+        exclude, on = reader.texts(values, 'exclude'), reader.choice(values, 'on', tuple(HTTP_PLACES)) or 'server'
+        if exclude is not None and on == 'client':
+            reader.fault(values['exclude'], '`exclude` is of requests to a server', 'remove it, or write `on: server`')
+        return HttpRule(on, HEALTH if exclude is None else exclude)
 
     def vllm(self, node: Fields, values: dict[str, Node], span: Spanning) -> Body:
         return VllmRule(self.reader.choice(values, 'on', tuple(VLLM_PLACES)) or 'request')

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from lens_auto.record.span import current
 from lens_auto.wrap.site import DEEPEST, Site
+from lens_auto.wrap.w3c import asked_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from lens_auto.record.span import Span
-
-_PARTS = (2, 32, 16, 2)  # hex digits: version, trace, span, flags
 
 
 class HttpSite(Site):
@@ -39,17 +38,17 @@ class HttpSite(Site):
         figures = self.figures
         figures.calls += 1
         up = current.get()
+        if up is not None and up.subject == id(scope):  # an `http` rule has a span of it
+            return None
         if up is not None and up.nest >= DEEPEST:
             figures.over += 1
             return None
         attributes = {**self._fixed, 'http.request.method': 'POST'}
-        span = self._recorder.open_under(up, self, 'POST', self.key, attributes, False, False, attach)
+        span = self._recorder.open_under(up, self, 'POST', self.key, attributes, False, False, attach, id(scope))
         span.late = None
-        for name, value in scope.get('headers') or ():
-            if name == b'traceparent':
-                parent = parsed(value)
-                if parent is not None:
-                    span.trace_id, span.parent_id = parent
+        found = asked_by(scope.get('headers') or ())
+        if found is not None:
+            span.trace_id, span.parent_id = found
         if figures.left > 0:
             figures.left -= 1
         # The route is known when the application has looked for it.
@@ -75,22 +74,6 @@ class HttpSite(Site):
         if isinstance(route, str) and span.attributes is not None:
             span.name = f'POST {route}'[:256]
             span.attributes['http.route'] = route[:256]
-
-
-def parsed(value: bytes) -> tuple[bytes, bytes] | None:
-    """Trace and span id of a `traceparent` header, or None where it is none.
-
-    Args:
-        value: The header.
-    """
-    parts = value.strip().split(b'-')
-    if len(parts) < len(_PARTS) or any(len(part) != size for part, size in zip(parts, _PARTS, strict=False)):
-        return None
-    try:
-        trace, span = bytes.fromhex(parts[1].decode('ascii')), bytes.fromhex(parts[2].decode('ascii'))
-    except ValueError:
-        return None
-    return (trace, span) if any(trace) and any(span) and parts[0] != b'ff' else None
 
 
 def _has_engine(app: Any) -> bool:

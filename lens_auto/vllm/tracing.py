@@ -18,16 +18,14 @@ from lens_auto.vllm.requests import span_of
 from lens_auto.vllm.statistics import switch_on
 from lens_auto.vllm.steps import Step
 from lens_auto.wrap.site import Site
+from lens_auto.wrap.w3c import PARENT, headers, parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from lens_auto.record.span import Span
 
-_STATE = 'lens'  # see `lens_auto.collect.native`
 _TRACE = 16
-_SAMPLED = '01'
 _DELAY, _HALF_A_SECOND = 'OTEL_BSP_SCHEDULE_DELAY', '0500'  # written so that it is known again
 
 
@@ -112,7 +110,7 @@ class StartupSite(Site):
         if span is not None:
             os.environ.update(headers(span))
         elif self._recorder.run_trace:
-            os.environ['traceparent'] = _parent(self._recorder.run_trace, self._recorder.run_root)
+            os.environ[PARENT] = parent(self._recorder.run_trace, self._recorder.run_root)
         else:
             return None
         return Step(self)
@@ -208,19 +206,3 @@ def _own(kind: Any) -> Any:
     generator.generate_span_id = lambda: int.from_bytes(spans.next(), 'big')
     generator.generate_trace_id = lambda: int.from_bytes(root_trace(os.urandom(16), spans.next()), 'big')
     return generator
-
-
-def headers(span: Span) -> dict[str, str]:
-    """A span as W3C trace headers. Below a Ray task, whose caller only the collector knows, they say which task's.
-
-    Args:
-        span: The span.
-    """
-    found = {'traceparent': _parent(span.trace_id[:_TRACE], span.span_id)}
-    if len(span.trace_id) > _TRACE:
-        found['tracestate'] = f'{_STATE}={span.trace_id[_TRACE:].hex()}'
-    return found
-
-
-def _parent(trace: bytes, span: bytes) -> str:
-    return f'00-{trace.hex()}-{span.hex()}-{_SAMPLED}'

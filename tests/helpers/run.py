@@ -40,6 +40,7 @@ class Span:
     links: tuple[tuple[str, str], ...]
     events: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]
     resource: dict[str, Any] = field(compare=False)
+    kind: int = field(default=1, compare=False)  # OTLP's: 1 internal, 2 server, 3 client
 
     @property
     def error(self) -> bool:
@@ -163,6 +164,7 @@ def spans_of(line: Mapping[str, Any]) -> Iterator[Span]:
                     tuple((link['traceId'], link['spanId']) for link in span.get('links', ())),
                     tuple((event['name'], tuple(_attributes(event).items())) for event in span.get('events', ())),
                     resource,
+                    kind=int(span.get('kind') or 1),
                 )
 
 

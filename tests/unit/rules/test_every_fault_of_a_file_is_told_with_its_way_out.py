@@ -53,22 +53,29 @@ inside_bucket, kind, name, native, only_from, outside, root, target, within
         rule('target: m:f'),
         """\
         my.yaml:3:3  a rule needs `kind`
-            available: annotate, block, call, function, interval, logger, loop, metric, ray, resource, timer, vllm
+            available: annotate, block, call, function, http, interval, logger, loop, metric, ray, resource, timer, vllm
         """,
     ),
     'a misspelt kind': (
         rule('kind: functon'),
         """\
         my.yaml:3:9  unknown kind `functon`
-            did you mean `function`?  Kinds: annotate, block, call, function, interval, \
-logger, loop, metric, ray, resource, timer, vllm
+            did you mean `function`?  Kinds: annotate, block, call, function, http, \
+interval, logger, loop, metric, ray, resource, timer, vllm
         """,
     ),
     'a kind of a later version': (
-        rule('kind: http', 'match: "for x in y:"'),
+        rule('kind: message', 'match: "for x in y:"'),
         """\
-        my.yaml:3:9  kind `http` is not available in this version
-            available: annotate, block, call, function, interval, logger, loop, metric, ray, resource, timer, vllm
+        my.yaml:3:9  kind `message` is not available in this version
+            available: annotate, block, call, function, http, interval, logger, loop, metric, ray, resource, timer, vllm
+        """,
+    ),
+    'paths of a client': (
+        rule('kind: http', 'on: client', 'group: step', 'exclude: /x'),
+        """\
+        my.yaml:6:12  `exclude` is of requests to a server
+            remove it, or write `on: server`
         """,
     ),
     'a pattern that is no header': (
