@@ -46,7 +46,7 @@ TRACED = {
         PACKAGE / 'source.py',
         *(
             path
-            for part in ('hook', 'ray', 'record', 'rewrite', 'vllm', 'wrap')
+            for part in ('hook', 'http', 'ray', 'record', 'rewrite', 'vllm', 'wrap')
             for path in sorted((PACKAGE / part).rglob('*.py'))
         ),
         *(PACKAGE / 'rules' / name for name in ('__init__.py', 'plan.py', 'registry.py', 'selection.py')),

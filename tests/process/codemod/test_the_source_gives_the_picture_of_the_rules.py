@@ -75,7 +75,7 @@ def test_the_examples_trace_is_the_same_from_its_rules_and_from_its_source(
 def test_the_examples_trace_is_the_same_from_its_source_in_the_words_of_opentelemetry(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has no words for is left out: intervals, metrics, what a resource rule reads, the link from step to run."""
+    """What it has no words for is left out: intervals, metrics, what a resource rule reads, links of steps."""
     ruled = place.record(*COMMAND)
     monkeypatch.chdir(place.cwd)
     assert main(['apply', '--style', 'otel', '--write', 'examples']) == 0
