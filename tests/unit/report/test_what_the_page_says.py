@@ -12,6 +12,7 @@ import pytest
 from lens_auto.report.cli import main
 from lens_auto.report.verdicts import RULES
 from tests.unit.report.planted import synchronous
+from tests.unit.report.test_the_system_by_phase_process_and_gpu import line, metric
 
 PAGE = Path(__file__).resolve().parents[3] / 'docs' / 'report.md'
 FENCED = re.compile(r'^```(\w*)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
@@ -33,7 +34,10 @@ def test_every_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.Mo
         folder = tmp_path / 'lens-runs' / name
         folder.mkdir(parents=True)
         (folder / '.run-key').write_text(f'id {name}\nattempt 0\nnonce 0\nstarted 1\njoin \nhost a\npid 1\n')
-        synchronous(steps=15).write(folder)
+        plant = synchronous(steps=15)
+        plant.write(folder)
+        memory = metric('process.memory.usage', [({}, lambda second: 1e9)], 'level')
+        (folder / 'metrics-node0-1.jsonl').write_text(line(plant.resources[0], memory) + '\n')
     monkeypatch.chdir(tmp_path)
     assert main(shlex.split(command)[1:]) == 0
 
