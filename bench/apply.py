@@ -3,7 +3,7 @@
 
 Prints, for each Python found, what a call costs and what the function and its callers can tell of it, and what the
 kinds cost that are in the source alone: a loop's iteration, a block, a call. The figures behind the defaults in
-docs/rules.md.
+docs/benchmarks.md.
 """
 
 from __future__ import annotations

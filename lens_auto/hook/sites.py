@@ -223,7 +223,7 @@ class Builder:
         kind, function, owner, variables = rule['kind'], place.functions[0], place.owned_by, self._variables(rule)
         if kind == 'logger':
             logger = LoggerSite(rule, *common, owner, signature, variables)
-            return self._place(logger, function, key + 'b', BEFORE)
+            return self._place(logger, function, key + 'r', AFTER)
         if kind == 'resource':
             resource = ResourceSite(rule, *common, owner, signature, variables, self._resettle)
             return self._place(resource, function, key + 'r', AFTER)

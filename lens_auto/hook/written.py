@@ -48,13 +48,26 @@ def file_of(files: list[dict[str, Any]]) -> dict[str, Any]:
     """
     groups: dict[str, Any] = {}
     presets: dict[str, Any] = {}
-    for file in (*files, built_in()):
+    base = built_in()
+    for file in files:
+        # Each has the built-in ones as well: what another file says of a name counts, not that this one says nothing.
         for name, group in file['groups'].items():
-            groups.setdefault(name, group if isinstance(group, dict) else {'bucket': group})
+            if name not in base['groups'] or _group(group) != _group(base['groups'][name]):
+                groups.setdefault(name, _group(group))
         for name, preset in file['presets'].items():
-            presets.setdefault(name, preset)
+            if preset != base['presets'].get(name):
+                presets.setdefault(name, preset)
+    for name, group in base['groups'].items():
+        groups.setdefault(name, _group(group))
+    for name, preset in base['presets'].items():
+        presets.setdefault(name, preset)
     shape: dict[str, Any] = {'path': '', 'framework': '', 'when': None, 'vars': {}, 'vocabularies': (), 'native': None}
     return {**shape, 'groups': groups, 'presets': presets}
+
+
+def _group(group: Any) -> Any:
+    kind: object = group.__class__
+    return group if kind is dict else {'bucket': group}
 
 
 def rule_of(

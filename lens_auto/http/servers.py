@@ -54,11 +54,7 @@ class AsgiSite(HttpSite):
     def open(self, args: tuple[Any, ...], attach: bool) -> Span | None:
         """A request came in. See `Site.open`."""
         app, scope = args[0], args[1]
-        if (
-            scope.get('type') != 'http'
-            or _path(scope) in self._excluded
-            or getattr(app, _INSTRUMENTED, False)  # the program has OpenTelemetry make its spans
-        ):
+        if scope.get('type') != 'http' or _path(scope) in self._excluded or _has_its_own(app):
             self.figures.filtered += 1
             return None
         served, up = _served(), current.get()
@@ -161,6 +157,24 @@ class FlaskSite(HttpSite):
     def leave(self, span: Span, result: Any) -> None:
         """It has been answered. See `Site.leave`."""
         self.answered(span, getattr(result, 'status_code', None))
+
+
+def _has_its_own(app: Any) -> bool:
+    """Whether OpenTelemetry of the program's, or of the framework's, makes the span of a request: then it is the one.
+
+    Around us it has begun already; inside of us it will, as a middleware.
+    """
+    trace = sys.modules.get('opentelemetry.trace')
+    if trace is None:
+        return False
+    if getattr(app, _INSTRUMENTED, False):
+        return True
+    for each in getattr(app, 'user_middleware', ()):
+        if 'opentelemetry' in str(getattr(getattr(each, 'cls', None), '__module__', '')):
+            return True
+    around = getattr(trace, 'get_current_span', None)
+    span = None if around is None else around()
+    return span is not None and getattr(getattr(span, 'kind', None), 'name', '') == 'SERVER' and span.is_recording()
 
 
 def _served() -> Served | None:

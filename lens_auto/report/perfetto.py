@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run as a Chrome trace, which ui.perfetto.dev and chrome://tracing open: a process a rank, a track a thread."""
+"""The run as a Chrome trace, which ui.perfetto.dev and chrome://tracing open: a process a rank, tracks that nest."""
 
 from __future__ import annotations
 

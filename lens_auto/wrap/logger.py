@@ -73,11 +73,12 @@ class LoggerSite(Site):
             for pattern, entry in rule['metrics'].items()
         ]
 
-    def told(self, args: tuple[Any, ...]) -> None:
-        """A logging call begins: record the metrics the rule maps.
+    def returned(self, args: tuple[Any, ...], result: Any) -> None:
+        """The program's own backends have the call's metrics: record those that the rule maps.
 
         Args:
             args: The call's arguments.
+            result: What it returned.
         """
         self.figures.calls += 1
         if self._owned_by is not None and not self._owns(args):

@@ -148,7 +148,7 @@ rl.sc.job
   rl.sc.generate_and_push rl.target_step=1
     rl.sc.rollout_attempt rl.rollout.attempt=1
       rl.gym.run_rollouts rl.gym.batch_size=2
-    rl.data_plane.put rl.bucket=overhead
+    rl.data_plane.put
   ~ rl.sc.step rl.iteration=2 rl.weight_version=1
     rl.idle.buffer_starvation rl.bucket=idle
     rl.data_plane.claim_meta! rl.bucket=overhead

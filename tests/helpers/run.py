@@ -90,7 +90,12 @@ class Run:
 
     @property
     def points(self) -> list[Point]:
-        """All metric points, in the order of the files."""
+        """All metric points that the program's own code came to, in the order of the files."""
+        return [point for point in self.all_points if not point.name.startswith(('process.', 'system.', 'hw.'))]
+
+    @property
+    def all_points(self) -> list[Point]:
+        """Those of the system besides: how many there are depends on how long the run took."""
         return [point for line in self._lines('metrics') for point in _points_of(line)]
 
     def named(self, name: str) -> list[Span]:

@@ -154,3 +154,28 @@ def test_points_of_zero_may_be_left_out(tmp_path: Path) -> None:
         ('rl.n', 0, {}),
         ('rl.n', 0, {}),
     ]
+
+
+def test_the_programs_own_backends_have_them_first(tmp_path: Path) -> None:
+    module = (
+        MODULE
+        + """
+    class Backend:
+        def log(self, metrics, step=0): metrics['loss'] = 2.0
+    class Tee:
+        def log_metrics(self, metrics, step=0):
+            Backend().log(metrics)
+            if metrics.get('reward') == 9: raise ValueError
+"""
+    )
+    source = """
+    import m
+    m.Tee().log_metrics({'loss': 1.0})
+    try: m.Tee().log_metrics({'reward': 9})
+    except ValueError: pass
+    """
+    program = Program(tmp_path, {'m.py': module, 'main.py': source})
+    traced = program.traced([logger('l', 'm:Tee.log_metrics', METRICS)])
+    assert traced.code == 0, traced.stderr
+    # What a backend refused is no metric of the run's.
+    assert traced.journal.points == [('rl.loss', 2.0, {})]
