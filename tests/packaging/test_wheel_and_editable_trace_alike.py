@@ -53,3 +53,15 @@ def test_a_traced_line_of_python_gives_the_same_run_folder_from_both(installed, 
     kinds = {path.name.partition('-')[0].removesuffix('.jsonl') for path in run.iterdir() if path.is_file()}
     assert kinds >= {'traces', 'run.json', '.gitignore', '.rayignore'}
     assert spans(run) == [('tiny', 'lens.run'), ('tiny', 'rl.tiny.step')]
+
+
+def test_programs_that_look_for_us_find_us(installed, tmp_path: Path) -> None:
+    names = ('opentelemetry_instrumentor', 'vllm.general_plugins')
+    program = (
+        'from importlib.metadata import entry_points\n'
+        f'for group in {names!r}:\n'
+        '    [found] = entry_points(group=group)\n'
+        '    print(found.name, callable(found.load()), found.load().__qualname__)'
+    )
+    done = installed.run('python', '-c', program, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, 'lens_auto True Instrumentor\nlens_auto True load\n'), done.stderr
