@@ -100,10 +100,10 @@ PLANTS = [
     ('wrap/expression.py', 'scalar', 'attribute'),
     ('wrap/timer.py', 'TimerSite.started', 'leave'),
     ('wrap/timer.py', 'TimerSite.stopped', 'leave'),
-    ('wrap/logger.py', 'LoggerSite.told', 'enter'),
+    ('wrap/logger.py', 'LoggerSite.returned', 'leave'),
     ('record/recorder.py', 'Recorder.open_under', 'enter'),
     ('record/recorder.py', 'Recorder.close', 'leave'),
-    ('record/recorder.py', 'Recorder.point', 'enter'),
+    ('record/recorder.py', 'Recorder.point', 'leave'),
     ('record/recorder.py', 'exception_event', 'leave'),
     ('record/journal.py', 'Journal.put', 'processes.tsv'),
     ('record/journal.py', 'Journal._open_segment', 'processes.tsv'),
@@ -186,13 +186,13 @@ def test_a_site_that_failed_is_out_of_the_process_and_the_others_go_on(tmp_path:
             )
         }
     )
-    outcome = Copy(tmp_path / 'copy', 'wrap/logger.py', 'LoggerSite.told').run(program, python('3.11'))
+    outcome = Copy(tmp_path / 'copy', 'wrap/logger.py', 'LoggerSite.returned').run(program, python('3.11'))
     assert outcome.code == 0
     assert len(outcome.journal.reports('fault')) == 1
     assert [r['target'] for r in outcome.journal.reports('unpatched')] == ['work:log']
     assert outcome.journal.names().count('task') == 5
     (fault,) = outcome.journal.reports('fault')
-    assert fault['type'] == 'RuntimeError' and 'told' in fault['frames'] and fault['count'] == 1
+    assert fault['type'] == 'RuntimeError' and 'returned' in fault['frames'] and fault['count'] == 1
 
 
 @pytest.mark.parametrize('where', ['argument', 'environment', 'exception', 'prompt'])

@@ -93,7 +93,7 @@ FAULTS = {
     'block, stopped': 'lens_auto.wrap.context_manager.ContextSite.stopped',
     'interval, started': 'lens_auto.wrap.interval.IntervalSite.started',
     'interval, lapped': 'lens_auto.wrap.interval.IntervalSite.lapped',
-    'logger': 'lens_auto.wrap.logger.LoggerSite.told',
+    'logger': 'lens_auto.wrap.logger.LoggerSite.returned',
     'resource': 'lens_auto.wrap.resource.ResourceSite.returned',
     'expression': 'lens_auto.wrap.expression.local',
     'scalar': 'lens_auto.wrap.site.scalar',

@@ -132,7 +132,8 @@ def assert_whole(one: Try, estimated: bool | None = None) -> None:
         assert len([span for span in spans if span.name == name and not span.truncated]) >= len(finished)
     rewards = [point.value for point in run.points if point.name == 'reward']
     assert rewards == [step / 10 for step in range(1, len(rewards) + 1)]
-    assert len(rewards) >= len(one.printed)
+    # The call that printed the last one may not have come back: the program's own backends have points first.
+    assert len(rewards) >= len(one.printed) - 1
     assert [span.name for span in spans].count('lens.run') == 1
     assert run.facts['complete'] is True
     for span in spans:
