@@ -7,6 +7,7 @@ import atexit
 import os
 import sys
 
+from lens_auto.hook.importable import Importable
 from lens_auto.hook.loader import PatchingLoader
 from lens_auto.hook.patches import Patches
 from lens_auto.hook.shown import BOUND
@@ -52,9 +53,7 @@ class Activation:
         names: Modules the finder shall tell about.
     """
 
-    def __init__(
-        self, plan: dict[str, Any], environ: Any, importable: Callable[[str], bool], recorder: Recorder | None = None
-    ):
+    def __init__(self, plan: dict[str, Any], environ: Any, importable: Importable, recorder: Recorder | None = None):
         """See the class.
 
         Args:
@@ -66,6 +65,7 @@ class Activation:
         plan = self._plan = {**plan, 'files': [*plan['files'], file_of(plan['files'])]}
         self._provisional = project.provisional(environ)
         self._values: dict[str, Value] = project.from_environment(environ)
+        self._importable = importable
         self._recorder = recorder or recording.start(environ)
         self._faults = Faults(self._recorder.report)
         self._runtime = Runtime(self._faults, self._disable)
@@ -205,6 +205,8 @@ class Activation:
         """The code to run in place of a file's own; an error of ours comes to nothing."""
         try:
             sys.modules['builtins'].__dict__[BOUND] = self._bound
+            if not getattr(sys.flags, 'safe_path', False):
+                self._importable.beside = os.path.dirname(os.path.realpath(path))
             return self._patches.sources.of_script(path, without_first_line)
         except OSError as error:
             if foreign(error):
@@ -215,6 +217,8 @@ class Activation:
                 raise
             self.failed('source', error)
             return None
+        finally:
+            self._importable.beside = ''
 
     def _code_of(self, name: str, loader: Any, main: bool) -> CodeType | None:
         if main:
@@ -357,24 +361,6 @@ def _late_is_compiling(torch: Any) -> Callable[[], bool]:
     return lambda: getattr(getattr(torch, 'compiler', None), 'is_compiling', bool)()
 
 
-def _importable(finder: Any, name: str) -> bool:
-    if name in sys.modules:
-        return True
-    first, *parts = name.split('.')
-    spec = finder.ask(first)
-    if spec is None:
-        return False
-    # By hand from here: to find a module in a package, finders want that imported (namespace packages do).
-    folders = list(spec.submodule_search_locations or ())
-    for number, part in enumerate(parts, 1):
-        if number == len(parts) and any(os.path.isfile(f'{folder}/{part}.py') for folder in folders):
-            return True
-        folders = [f'{folder}/{part}' for folder in folders if os.path.isdir(f'{folder}/{part}')]
-        if not folders:
-            return False
-    return True
-
-
 def start(finder: Any) -> None:
     """Load the plan and patch from here on.
 
@@ -397,7 +383,7 @@ def begin(finder: Any, plan: dict[str, Any], environ: Any, recorder: Recorder | 
         environ: The process's environment, with the settings in it.
         recorder: See `Activation`.
     """
-    activation = Activation(plan, environ, lambda name: _importable(finder, name), recorder)
+    activation = Activation(plan, environ, Importable(finder), recorder)
     finder.names = activation.names | finder.main | {'lens_auto'}
     finder.loader = activation.loader
     finder.script = activation.script

@@ -54,13 +54,18 @@ def frameworks(compiled: Compiled, command: list[str]) -> list[str]:
     """Frameworks this run may use, most specific first.
 
     A rule file the user named counts; any other one if its package lies where this Python or the command's script would
-    find it, as far as that can be told before the command has chosen an interpreter.
+    find it, as far as that can be told before the command has chosen an interpreter. A built-in file of no package, as
+    that of HTTP requests is, has to do with every run and is no framework of any.
 
     Args:
         compiled: The plan.
         command: The command and its arguments.
     """
-    found = dict.fromkeys(framework for _, framework, _, _ in in_reach(compiled, command))
+    found = dict.fromkeys(
+        framework
+        for _, framework, package, origin in in_reach(compiled, command)
+        if package is not None or origin != finding.BUILT_IN
+    )
     # These are under a framework, and name a run only where there is nothing else to name it.
     return sorted(found, key=lambda framework: {'sglang': 1, 'vllm': 1, 'ray': 2}.get(framework, 0))
 

@@ -118,6 +118,16 @@ def test_a_rule_that_matches_nothing_is_told_in_the_summary(place: Place) -> Non
     assert 'nearest: line 18' in facts
 
 
+def test_a_package_beside_the_script_is_there_when_the_script_is_about_to_run(place: Place) -> None:
+    place.write(
+        {'lens.yaml': '', 'rules.yaml': RULES.replace('rules:', 'when: rollout\nrules:'), 'elsewhere/empty': ''}
+    )
+    place.cwd /= 'elsewhere'
+    done = place.lens('--rules', '../rules.yaml', '--run-dir', '../run', sys.executable, '../train.py')
+    assert done.code == 6, done.stderr
+    assert Run(place.cwd.parent / 'run').tree('rl.iteration', 'rl.end') == STEPS
+
+
 LOOP = 'framework: t\nrules:\n- {kind: loop, target: other.py, match: "for $i in $_:", group: step, name: rl.other}\n'
 NO_FILE = '1 process ran what -c or standard input gave: no file, so no rule reaches it'
 
