@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()
     # `lens-report RUN`: anything that is no command names a run to look over.
-    if not given or (given[0] not in _COMMANDS and given[0] not in ('-h', '--help', '--version')):
+    if not given or (given[0] not in COMMANDS and given[0] not in ('-h', '--help', '--version')):
         given.insert(0, 'overview')
     options = parser.parse_args(_options_first(given))
     try:
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-_COMMANDS = {
+COMMANDS = {
     'overview': 'verdict, phases, goodput, stragglers, metrics, warnings (what `lens-report RUN` shows)',
     'steps': 'every step, and what it was spent on',
     'step': 'one step: its spans as they nest, and its critical path',
@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
 
     parser.add_argument('--version', action='version', version=f'{NAME} {__version__}')
     commands = parser.add_subparsers(title='commands', metavar='COMMAND', dest='command', required=True)
-    for name, what in _COMMANDS.items():
+    for name, what in COMMANDS.items():
         command = commands.add_parser(name, help=what, description=what[0].upper() + what[1:] + '.')
         if name == 'step':
             command.add_argument('number', metavar='N', help='its rl.iteration, as `steps` lists it; -1 is the last')
@@ -123,8 +123,9 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument('after', metavar='B', help='the run after')
         else:
             command.add_argument('run', metavar='RUN', nargs='?', help='by default the newest under lens-runs/')
-        if name not in ('export', 'html', 'tail'):
-            command.add_argument('--json', action='store_true', help='the tables as JSON, times in nanoseconds')
+        if name not in ('export', 'html'):
+            said = 'an object a line for each step' if name == 'tail' else 'the tables as JSON'
+            command.add_argument('--json', action='store_true', help=f'{said}, times in nanoseconds')
         if name in ('top', 'tail'):
             command.add_argument('--once', action='store_true', help='look once; so does output that is no terminal')
             command.add_argument('--every', type=float, default=1.0, metavar='SECONDS', help='between two looks')

@@ -22,6 +22,7 @@ from lens_auto.report.facts import facts
 from lens_auto.report.folder import NoRun, Run, find, load
 from lens_auto.report.live import Stack, stacks
 from lens_auto.report.metrics import metrics as all_metrics
+from lens_auto.report.nested import nested
 from lens_auto.report.phases import phases as all_phases
 from lens_auto.report.requests import requests as all_requests
 from lens_auto.report.show_metrics import metric_table, request_table, spark
@@ -50,14 +51,16 @@ def _print_json(item: Any) -> int:
 
 
 def plain(item: Any) -> Any:
-    """What JSON takes: dataclasses as objects, arrays as lists, what is no finite number as null.
+    """What JSON takes: dataclasses as objects with what they derive, arrays as lists, what is no finite number as null.
 
     Args:
         item: A table, or a part of one.
     """
     kind: Any = item.__class__
     if is_dataclass(kind):
-        return {one.name: plain(getattr(item, one.name)) for one in fields(kind) if one.name != 'children'}
+        names = [one.name for one in fields(kind) if one.name != 'children']
+        names += [name for name, one in vars(kind).items() if isinstance(one, property)]
+        return {name: plain(getattr(item, name)) for name in names}
     if kind is dict:
         return {str(key): plain(one) for key, one in item.items()}
     if kind is list or kind is tuple:
@@ -96,6 +99,7 @@ def overview(options: Namespace) -> int:
                 'mean_step': known.mean_step,
                 'phases': phase_rows,
                 'goodput': known.goodput.seconds if known.goodput else {},
+                'steps': [{'number': one.number, 'duration': one.duration} for one in known.listed],
                 'stragglers': _labelled(run, known.slow),
                 'requests': _labelled(run, asked),
                 'system': used.phases,
@@ -179,7 +183,7 @@ def step(options: Namespace) -> int:
         print(f'lens-report: there is no step {number}; this run has {first} to {last}', file=sys.stderr)
         return 1
     path = critical_path(run.store, run.tree, chosen.row)
-    held = by_name(run.store, run.tree, path)
+    held, inside = by_name(run.store, run.tree, path), nested(run, chosen.row, path)
     if options.json:
         return _print_json(
             {
@@ -194,6 +198,7 @@ def step(options: Namespace) -> int:
                     }
                     for one in path
                 ],
+                'spans': inside,
             }
         )
     out = console()
@@ -201,7 +206,7 @@ def step(options: Namespace) -> int:
     split = ', '.join(f'{kind} {percent(spent / max(1, chosen.duration))}' for kind, spent in chosen.kinds.items())
     out.print(section(f'step {chosen.number}: {time(chosen.duration)}', lines([split])))
     out.print(section('what held it up', show.path_table(held, chosen.duration)))
-    out.print(section('its spans (* on the critical path)', show.step_tree(run, chosen.row, path, out)))
+    out.print(section('its spans (* on the critical path)', show.step_tree(inside)))
     return 0
 
 
@@ -273,7 +278,7 @@ def diff(options: Namespace) -> int:
     one, other = (load(find(name, os.getcwd())) for name in (options.before, options.after))
     found = compared(one, other)
     if options.json:
-        return _print_json([{**plain(each), 'change': each.change} for each in found])
+        return _print_json(found)
     out = console()
     out.print(show.title(one))
     out.print(show.title(other))
@@ -363,21 +368,30 @@ def tail(options: Namespace) -> int:
     """Steps as they end."""
     path = find(options.run, os.getcwd())
     out = console()
-    shown = 0
+    shown: set[int] = set()  # ids of spans: rows change from one look to the next
     while True:
         run = load(path, spans_only=True)
-        ended = [one for one in all_steps(run.store, run.tree) if not one.cut_short]
-        for one in ended[shown:]:
-            split = '  '.join(
-                f'{kind} {percent(spent / max(1, one.duration))}'
-                for kind, spent in one.kinds.items()
-                if spent >= 0.02 * one.duration
-            )
-            out.print(Text(f'step {one.number:>5}  {time(one.duration):>8}  {split}'))
-        shown = len(ended)
+        for one in all_steps(run.store, run.tree):
+            ident = int(run.tree.rows['id'][one.row])
+            if one.cut_short or ident in shown:
+                continue
+            shown.add(ident)
+            if options.json:
+                print(json.dumps(plain(one), allow_nan=False), flush=True)
+            else:
+                out.print(_line(one))
         if options.once or not run.live:
             return 0
         clock.sleep(max(options.every, 3 * run.took))
+
+
+def _line(one: Step) -> Text:
+    split = '  '.join(
+        f'{kind} {percent(spent / max(1, one.duration))}'
+        for kind, spent in one.kinds.items()
+        if spent >= 0.02 * one.duration
+    )
+    return Text(f'step {one.number:>5}  {time(one.duration):>8}  {split}')
 
 
 def export(options: Namespace) -> int:

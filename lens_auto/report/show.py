@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from lens_auto.report.critical import Segment
     from lens_auto.report.differ import Change
     from lens_auto.report.folder import Run
     from lens_auto.report.goodput import Goodput
     from lens_auto.report.live import Stack
+    from lens_auto.report.nested import Nested
     from lens_auto.report.phases import Phase
     from lens_auto.report.steps import Step
     from lens_auto.report.stragglers import Straggler
@@ -286,49 +286,29 @@ def path_table(segments: Sequence[tuple[str, str, int]], total: int) -> Table:
     return table
 
 
-def step_tree(run: Run, row: int, on_path: Sequence[Segment], out: Console, most: int = 200) -> Table:
+def step_tree(found: Sequence[Nested], most: int = 200) -> Table:
     """The spans of one step as they nest, those on the critical path marked.
 
     Args:
-        run: The run.
-        row: The step.
-        on_path: Its critical path.
-        out: Where it goes.
+        found: As `nested` gives them.
         most: Spans at most.
     """
-    tree, store = run.tree, run.store
-    held: dict[int, int] = {}
-    for one in on_path:
-        held[one.row] = held.get(one.row, 0) + one.end - one.start
     table = table_of('span', 'process', 'at', 'time', 'own', 'on path', left=2)
-    children: dict[int, list[int]] = {}
-    for child in (int(n) for n in (tree.step == row).nonzero()[0]):
-        children.setdefault(int(tree.parent[child]), []).append(child)
-    start = int(tree.rows['start'][row])
-    left = [most]
-
-    def add(span: int, depth: int) -> None:
-        if left[0] <= 0:
-            return
-        left[0] -= 1
-        star = '* ' if span in held else '  '
-        label = Text(star + '  ' * depth)
-        label.append(store.names[int(tree.rows['name'][span])], style='bold' if span in held else '')
+    for one in found[:most]:
+        on_path = one.on_path is not None
+        label = Text(('* ' if on_path else '  ') + '  ' * one.depth)
+        label.append(one.name, style='bold' if on_path else '')
         row_of(
             table,
             label,
-            store.processes[int(tree.rows['process'][span])].label,
-            '+' + time(max(0, int(tree.rows['start'][span]) - start)),
-            time(int(tree.duration[span])),
-            time(int(tree.own[span])),
-            time(held[span]) if span in held else '',
+            one.process,
+            '+' + time(max(0, one.at)),
+            time(one.duration),
+            time(one.own),
+            time(one.on_path) if one.on_path is not None else '',
         )
-        for child in children.get(span, ()):
-            add(child, depth + 1)
-
-    add(row, 0)
-    if left[0] <= 0:
-        row_of(table, Text(f'... more than {most} spans', style='dim'), '')
+    if len(found) > most:
+        row_of(table, Text(f'... {number(len(found) - most)} more spans', style='dim'), '')
     return table
 
 

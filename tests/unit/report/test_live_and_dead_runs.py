@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from lens_auto.report.live import stacks
 from lens_auto.report.verdicts import verdicts
 from tests.unit.collect.journals import MS, SECOND, Journal, Lab, Sleeper
 
+REPOSITORY = Path(__file__).resolve().parents[3]
 STEP = {'lens.group': 'step', 'rl.iteration': 1}
 ROLLOUT = {'lens.group': 'per_prompt'}
 
@@ -171,3 +175,37 @@ def test_what_the_collector_has_read_is_not_read_again(tmp_path: Path) -> None:
         assert run.tree.duplicates == 0
     finally:
         sleeper.end()
+
+
+def test_tail_tells_each_step_once_as_it_ends_an_object_a_line(tmp_path: Path) -> None:
+    lab, sleeper = Lab(tmp_path), Sleeper()
+    lab.folder.register(lab.spool)
+    journal = lab.journal(pid=sleeper.pid, start=sleeper.start)
+    command = [sys.executable, '-m', 'lens_auto.report.cli', 'tail', '--json', '--every', '0.02', lab.folder.path]
+    environ = {**os.environ, 'PYTHONPATH': str(REPOSITORY)}
+    told: list[dict[str, Any]] = []
+
+    def ends(number: int, seconds: int) -> None:
+        journal.now += seconds * SECOND
+        step = {**STEP, 'rl.iteration': number}
+        journal.end_span(2 * number, 'rl.grpo.policy_update', seconds * SECOND // 2, parent=2 * number + 1)
+        journal.end_span(2 * number + 1, 'rl.grpo.step', seconds * SECOND, items=step)
+
+    ends(1, 10)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ, cwd=tmp_path) as process:
+        try:
+            assert process.stdout is not None
+            told.append(json.loads(process.stdout.readline()))
+            journal.open(100, 'rl.grpo.step', items={**STEP, 'rl.iteration': 9})  # goes on: not told
+            for number in (2, 3):
+                ends(number, 10 * number)
+                told.append(json.loads(process.stdout.readline()))
+            sleeper.end()
+            lab.folder.unregister()
+            assert process.stdout.read() == ''
+            assert process.wait(60) == 0
+        finally:
+            sleeper.end()
+            process.kill()
+    assert [(one['number'], one['duration']) for one in told] == [(n, 10 * n * SECOND) for n in (1, 2, 3)]
+    assert [one['kinds'] for one in told] == [dict.fromkeys(('training', 'other'), 5 * n * SECOND) for n in (1, 2, 3)]

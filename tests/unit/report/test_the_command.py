@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from lens_auto.report.cli import main
+from lens_auto.report.cli import COMMANDS, main
 from tests.unit.collect.journals import Lab
 from tests.unit.report.planted import HEALTHY, MS, asynchronous, ranks, synchronous
+from tests.unit.report.test_the_system_by_phase_process_and_gpu import planted
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -61,30 +62,37 @@ def test_the_overview_opens_with_the_verdict(run: str, capsys: pytest.CaptureFix
     assert not any(line.endswith(' ') for line in shown)
 
 
-@pytest.mark.parametrize(
-    'arguments',
-    [
-        ['overview'],
-        ['steps'],
-        ['step', '3'],
-        ['step', '-1'],
-        ['phases'],
-        ['workers'],
-        ['metrics'],
-        ['why'],
-        ['top'],
-        ['tail', '--once'],
-    ],
-    ids=' '.join,
-)
+FILES = ('export', 'html')  # these two write files, and show no table
+ARGUMENTS = {'step': ['3'], 'diff': ['RUN'], 'tail': ['--once']}
+
+
+@pytest.mark.parametrize('command', [name for name in COMMANDS if name not in FILES])
 def test_every_command_shows_text_and_gives_json(
-    run: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+    run: str, command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert main([*arguments, run]) == 0
+    planted(tmp_path)  # of this one the system was asked
+    path = str(tmp_path) if command == 'system' else run
+    arguments = [command, *(path if word == 'RUN' else word for word in ARGUMENTS.get(command, [])), path]
+    assert main(arguments) == 0
     assert capsys.readouterr().out.strip()
-    if arguments[0] != 'tail':
-        assert main([*arguments, '--json', run]) == 0
-        json.loads(capsys.readouterr().out)
+    assert main([*arguments, '--json']) == 0
+    shown = capsys.readouterr().out
+    if command == 'tail':
+        assert [json.loads(line)['number'] for line in shown.splitlines()] == [1, 2, 3, 4, 5, 6]
+    else:
+        json.loads(shown)
+
+
+def test_tail_gives_the_rows_of_steps(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['steps', '--json', run]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert main(['tail', '--once', '--json', run]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == listed
+
+
+def test_the_last_step_is_minus_one(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['step', '-1', '--json', run]) == 0
+    assert json.loads(capsys.readouterr().out)['step']['number'] == 6
 
 
 def test_the_json_has_what_was_planted(run: str, capsys: pytest.CaptureFixture[str]) -> None:
