@@ -65,10 +65,13 @@ def time(ns: float) -> str:
         ns: Nanoseconds.
     """
     seconds = ns / 1e9
-    if seconds >= 3600:
-        return f'{int(seconds // 3600)} h {int(seconds % 3600 // 60):02d} m'
+    # Rounded, not cut: what is a minute and 0.9 s, told as a minute, would be wrong by more than a hundredth.
+    if seconds >= 3599.5:
+        minutes = round(seconds / 60)
+        return f'{minutes // 60} h {minutes % 60:02d} m'
     if seconds >= 60:
-        return f'{int(seconds // 60)} m {int(seconds % 60):02d} s'
+        whole = round(seconds)
+        return f'{whole // 60} m {whole % 60:02d} s'
     for limit, scale, unit in ((1.0, 1.0, 's'), (1e-3, 1e3, 'ms'), (1e-6, 1e6, 'us')):
         if seconds >= limit:
             scaled = seconds * scale

@@ -38,8 +38,9 @@
   const digits = (x) => x < 10 ? x.toFixed(2) : x < 100 ? x.toFixed(1) : x.toFixed(0);
   const time = (us) => {
     const a = Math.abs(us);
-    if (a >= 3600e6) return `${Math.floor(us / 3600e6)} h ${Math.floor(us % 3600e6 / 60e6)} m`;
-    if (a >= 60e6) return `${Math.floor(us / 60e6)} m ${Math.floor(us % 60e6 / 1e6)} s`;
+    const parts = (n, one, other) => `${Math.floor(n / 60)} ${one} ${String(n % 60).padStart(2, '0')} ${other}`;
+    if (a >= 3599.5e6) return parts(Math.round(us / 60e6), 'h', 'm');
+    if (a >= 60e6) return parts(Math.round(us / 1e6), 'm', 's');
     return a >= 1e6 ? digits(us / 1e6) + ' s' : a >= 1e3 ? digits(us / 1e3) + ' ms' : digits(us) + ' us';
   };
   // Ticks a millisecond apart need more digits than a duration.

@@ -159,20 +159,27 @@ def synchronous(
 
 
 def ranks(
-    size: int = 8, steps: int = 10, slow: int | None = None, loader: float = 30.0, slow_loader: float = 230.0
+    size: int = 8,
+    steps: int = 10,
+    slow: int | None = None,
+    loader: float = 30.0,
+    slow_loader: float = 230.0,
+    noise: float = 0.02,
+    seed: int = 3,
 ) -> Plant:
     """Ranks that load data and go backward, where an all-reduce inside makes all leave together: milliseconds.
 
     One rank may have a slow loader: then its peers have a long backward.
     """
     plant = Plant()
-    draw = random.Random(3)
+    draw = random.Random(seed)
     for rank in range(size):
         plant.process(rank, dl__rank=rank, dl__world_size=size, lens__role='rank')
     now = BEGIN
     for number in range(1, steps + 1):
         loads = [
-            round((slow_loader if rank == slow else loader) * MS * draw.uniform(0.98, 1.02)) for rank in range(size)
+            round((slow_loader if rank == slow else loader) * MS * draw.uniform(1 - noise, 1 + noise))
+            for rank in range(size)
         ]
         end = now + max(loads) + 300 * MS
         for rank in range(size):
@@ -190,25 +197,32 @@ def asynchronous(
     train: float = 600.0,
     generate: float = 560.0,
     pause: float = 40.0,
+    noise: float = 0.0,
+    seed: int = 0,
 ) -> Plant:
     """A trainer that takes batches from a buffer and a collector that generates ahead: milliseconds of each a step."""
+    draw = random.Random(seed)
+
+    def length(spent: float) -> int:
+        return round(spent * MS * max(0.2, draw.gauss(1.0, noise) if noise else 1.0))
+
     plant = Plant()
     driver = plant.process(0, lens__role='driver')
     collector = plant.process(1, lens__role='worker', ray__actor__class='Collector')
     now = BEGIN
     for number in range(1, steps + 1):
         step = plant.span(driver, 'rl.grpo.step', now, now, rl__iteration=number)
-        end = now + round(wait * MS)
+        end = now + length(wait)
         idle = plant.span(driver, 'rl.idle.buffer_starvation', now, end, step)
         plant.span(driver, 'ray.get Buffer.take', now, end, idle)
-        plant.span(driver, 'rl.grpo.policy_update', end, end + round(train * MS), step)
-        end += round(train * MS)
+        trained = end + length(train)
+        plant.span(driver, 'rl.grpo.policy_update', end, trained, step)
+        end = trained
         plant.close(step, end)
-        at = now
-        batch = plant.span(collector, 'rl.grpo.collect_rollouts', at, at + round(generate * MS))
-        plant.span(collector, 'rl.grpo.generate', at, at + round(generate * MS), batch)
-        at += round(generate * MS)
+        at = now + length(generate)
+        batch = plant.span(collector, 'rl.grpo.collect_rollouts', now, at)
+        plant.span(collector, 'rl.grpo.generate', now, at, batch)
         if pause:
-            plant.span(collector, 'rl.idle.generation_limit_pause', at, at + round(pause * MS))
+            plant.span(collector, 'rl.idle.generation_limit_pause', at, at + length(pause))
         now = end
     return plant
