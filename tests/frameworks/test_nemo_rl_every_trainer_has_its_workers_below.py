@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(300)]
 
 PROGRAM = ('run_trainers.py', '--config', 'configs/all.yaml', '--algorithms')
 CONTROLLED = ('SingleControllerActor', 'NemoGym')
-ALGORITHMS = 'async_ppo,ppo,sft,dpo,rm,distillation,grpo_sync,sc'
+ALGORITHMS = 'async_ppo,ppo,sft,dpo,rm,distillation,grpo_sync,sc,actors'
 
 
 @pytest.fixture(scope='module')
@@ -119,6 +119,19 @@ def test_the_collectors_rollouts_are_ppos_there(traced: Traced) -> None:
         ('rl.ppo.generation', 3)
     }
     assert {span.trace for span in batches} == {traced.run.named('rl.ppo.job')[0].trace}
+
+
+def test_what_is_an_actor_by_itself_is_recorded_there(traced: Traced) -> None:
+    found = {span.name: span for span in traced.spans if span.name.startswith(('rl.sglang.', 'rl.rollout.rollout_to'))}
+    assert sorted(found) == [
+        'rl.rollout.rollout_to_tq',
+        'rl.sglang.load_model',
+        'rl.sglang.worker.release_memory_occupation',
+        'rl.sglang.worker.resume_memory_occupation',
+        'rl.sglang.worker.update_weights_from_tensor',
+    ]
+    assert found['rl.rollout.rollout_to_tq'].attributes['rl.num_generations_per_prompt'] == 4
+    assert found['rl.sglang.load_model'].attributes['rl.backend'] == 'sglang'
 
 
 def test_the_single_controller_as_a_tree(traced: Traced) -> None:

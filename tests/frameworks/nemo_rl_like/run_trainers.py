@@ -27,9 +27,24 @@ class LocalWorkers:
     def run_all_workers_single_data(self, method_name: str, **kwargs: Any) -> list[Any]:
         if method_name == 'train':
             return [{'loss': 0.5, 'grad_norm': 0.5, 'lr': 1e-5}]
+        if method_name == 'generate_text':
+            return [{'texts': ['x'] * len(kwargs['data']['input_lengths'])}]
         if method_name == 'generate':
             return [{'generation_lengths': [3] * len(kwargs['data']['input_lengths'])}]
         return [[1.0]]
+
+
+def use_actors(batch: Any) -> None:
+    """Call what is an actor by itself, without a group of workers."""
+    from nemo_rl.experience.sync_rollout_actor import SyncRolloutActor
+    from nemo_rl.models.generation.sglang.sglang_worker import SGLangGenerationWorker
+
+    rollouts: Any = SyncRolloutActor.options(num_cpus=0).remote()
+    print(ray.get(rollouts.rollout_to_tq.remote(batch, partition_id='train', group_size=4)), flush=True)
+    server: Any = SGLangGenerationWorker.options(num_cpus=0).remote()
+    ray.get(server.init.remote('127.0.0.1:1', 1, 2, '127.0.0.1', '127.0.0.1', 3))
+    ray.get(server.update_weights_from_tensor.remote([]))
+    ray.get([server.release_memory_occupation.remote(), server.resume_memory_occupation.remote()])
 
 
 def main() -> None:
@@ -65,6 +80,8 @@ def main() -> None:
 
             controller: Any = SingleControllerActor.options(num_cpus=0, name='controller').remote(policy, 2)
             print(ray.get(controller.run.remote()), flush=True)
+        elif name == 'actors':
+            use_actors(data[0])
         elif name == 'sft':
             sft.sft_train(policy, data, val_data, logger, sft.MasterConfig(**config))
         elif name == 'dpo':

@@ -25,6 +25,11 @@ def add_ref_logprobs_to_data(dataloader: Any, policy: Any) -> Iterator[Any]:
         yield batch
 
 
+def setup(master_config: MasterConfig, tokenizer: Any, train_dataset: Any, val_dataset: Any) -> tuple[Any, Any]:
+    """What trains, and what it is trained on."""
+    return train_dataset, val_dataset
+
+
 def validate(
     policy: Any, val_dataloader: Any, tokenizer: Any, loss_fn: Any, step: int, master_config: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -18,6 +18,11 @@ class MasterConfig(BaseModel):
         super().__init__(**{**data, 'sft': Section(**data['sft'])})
 
 
+def setup(master_config: MasterConfig, tokenizer: Any, train_dataset: Any, val_dataset: Any) -> tuple[Any, Any]:
+    """What trains, and what it is trained on."""
+    return train_dataset, val_dataset
+
+
 def validate(
     policy: Any, val_dataloader: Any, tokenizer: Any, loss_fn: Any, step: int, master_config: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -16,3 +16,9 @@ def setup_response_data(
     prompts = data_config['prompts']
     batches = [BatchedDataDict(input_ids=[[1] * 4] * prompts, input_lengths=[4] * prompts) for _ in range(50)]
     return batches, batches[:1]
+
+
+def setup_preference_data(tokenizer: Any, data_config: Mapping[str, Any]) -> tuple[list[Any], dict[str, list[Any]]]:
+    """Pairs for training, and for validation by name."""
+    batches, val_batches = setup_response_data(tokenizer, data_config)
+    return batches, {'one': val_batches}

@@ -9,6 +9,25 @@ from typing import Any
 import ray
 
 
+def setup_nemo_gym_config(config: Any, tokenizer: Any) -> None:
+    """Makes the generation serve requests."""
+    config['policy']['generation']['expose_http_server'] = True
+
+
+def spinup_nemo_gym_actor(
+    env_configs: dict[str, Any],
+    base_urls: list[str],
+    model_name: str,
+    *,
+    tokenizer: Any,
+    enable_router_replay: bool,
+    routed_experts_dtype: Any,
+    use_fastokens: bool,
+) -> Any:
+    """The actor that plays the environments."""
+    return model_name
+
+
 @ray.remote
 class NemoGym:
     async def run_rollouts(

@@ -35,6 +35,9 @@ class VllmGeneration:
         for index in range(data.size):
             yield index, BatchedDataDict(generation_lengths=[3])
 
+    def load_and_start(self) -> None:
+        pass
+
     def prepare_for_generation(self) -> bool:
         return True
 

@@ -27,6 +27,21 @@ class VllmGenerationWorkerImpl(BaseVllmGenerationWorker):
     def generate_text(self, data: Any, greedy: bool = False) -> dict[str, Any]:
         return {'texts': ['x'] * len(data['input_lengths'])}
 
+    def update_weights_via_ipc_zmq(self) -> bool:
+        return True
+
+    def update_weights_from_collective(self) -> bool:
+        return True
+
+    def nccl_reshard_refit(self) -> bool:
+        return True
+
+    def sleep(self) -> None:
+        pass
+
+    def wake_up(self, **kwargs: Any) -> None:
+        pass
+
 
 @ray.remote
 class VllmGenerationWorker(VllmGenerationWorkerImpl):

@@ -42,6 +42,26 @@ class DTensorPolicyWorkerV2Impl(AbstractPolicyWorker):
     def prepare_for_lp_inference(self) -> None:
         pass
 
+    def offload_before_refit(self) -> None:
+        pass
+
+    def offload_after_refit(self) -> None:
+        pass
+
+    def stream_weights_via_ipc_zmq(self, buffer_size_bytes: int = 0, kv_scales: Any = None) -> None:
+        pass
+
+    def stream_weights_via_http(self, rollout_engine_urls: list[str], buffer_size_bytes: int) -> None:
+        pass
+
+    def broadcast_weights_for_collective(
+        self, kv_scales: Any = None, *, buffer_size_bytes: int | None = None, num_buffers: int | None = None
+    ) -> None:
+        pass
+
+    def score(self, data: Any) -> list[float]:
+        return [0.0] * len(data['input_lengths'])
+
 
 @ray.remote
 class DTensorPolicyWorkerV2(DTensorPolicyWorkerV2Impl):

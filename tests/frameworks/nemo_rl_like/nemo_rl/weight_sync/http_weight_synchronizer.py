@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights to the generation by way of http."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class HTTPWeightSynchronizer:
+    def sync_weights(self, *, timer: Any = None, kv_scales: dict[str, float] | None = None) -> None:
+        pass
