@@ -111,12 +111,21 @@ class Unfriendly:
         raise RuntimeError('nobody asked')
     __str__ = lambda self: 'unfriendly'
 
+asked = []
+
 class OnADevice(torch.Tensor):
+    device = property(lambda self: torch.device('cuda', 0))
+    is_cpu = property(lambda self: False)
+    is_cuda = property(lambda self: True)
+
     def item(self):
-        raise RuntimeError('this would wait for the device')
+        asked.append('item')  # this would wait for the device
+        return 7.0
+
+    __float__ = item
 
 odd = [True, np.bool_(True), None, 'text', [1.0], {}, Histogram(), Unfriendly(), torch.tensor([1.0, 2.0])]
-odd += [torch.empty((), device='meta')]
+odd += [torch.empty((), device='meta'), torch.Tensor._make_subclass(OnADevice, torch.tensor(1.0))]
 for value in odd:
     logger.log_metrics({'reward': value, 'loss': 0.5}, 1, prefix='train')
 half = torch.tensor(0.5, dtype=torch.bfloat16)
@@ -124,12 +133,23 @@ for value in (np.float32(0.25), np.int64(2), torch.tensor(3.0), torch.tensor(4),
     logger.log_metrics({'reward': value}, 1, prefix='train')
 logger.log_metrics({'lr': math.nan}, 1, prefix='train')
 logger.log_metrics({'grad_norm': math.inf}, 1, prefix='train')
+for key in ('reward', 'loss', 'critic/loss', 'approx_entropy', 'grad_norm', 'lr'):
+    logger.log_metrics({'valid_tokens_per_sec_per_gpu': 1.0, 'kl_penalty': 0.5, key: Unfriendly()}, 1, prefix='train')
+logger.log_metrics({'tokens_per_sec': Unfriendly()}, 1, prefix='performance')
+logger.log_metrics({'vllm_init_time_s': Unfriendly(), 'policy_init_time_s': 2.0}, 0, 'timing/setup')
+print('asked', len(asked))
 """
     # What a histogram prints may hold its address, so the files are not compared here.
     nemo_rl.write({'train.py': PROGRAM.format(body=body)})
+    said = [line for line in nemo_rl.plain('python', 'train.py').stdout.splitlines() if line.startswith('asked')]
+    assert said == ['asked 2']  # by the two backends
+    assert said[0] in nemo_rl.lens('--run-dir', 'asked', 'python', 'train.py').stdout
     found = values(nemo_rl.record('python', 'train.py'))
-    assert found.pop('rl.policy_loss') == [0.5] * 10
+    assert found.pop('rl.policy_loss') == [0.5] * 11
     assert found.pop('rl.reward.mean') == [0.25, 2, 3, 4, 0.5]
+    # One value that is none costs its family nothing else.
+    assert found.pop('rl.kl_divergence') == [0.5] * 6
+    assert found.pop('rl.setup.duration') == [2.0]
     # A loss that is no longer finite is what somebody looks for.
     assert str(found) == "{'rl.learning_rate': [nan], 'rl.grad_norm': [inf]}"
 
