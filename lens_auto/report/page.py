@@ -41,6 +41,7 @@ _MOST_STEPS = 400  # bars that a screen can show apart
 _MOST_PATHS = 200
 _MOST_POINTS = 500
 _MOST_METRICS = 40
+_MOST_LANES = 64  # of a process; more would be a page to scroll through
 _MOST_PROCESSES = 1024
 
 
@@ -159,7 +160,7 @@ def _spans(run: Run, kept: Ints, place: Ints, zero: int) -> dict[str, Any]:
     """Columns of the timeline, base64 of little-endian arrays."""
     tree = run.tree
     rows = tree.rows[kept]
-    lane, depth = lanes(tree)
+    lane, depth = lanes(tree, _MOST_LANES)
     lane, depth = lane[kept], np.minimum(depth[kept], 30)
     process = rows['process'].astype(np.int64)
     # Lines of a process: those of its first lane, below them those of the second.

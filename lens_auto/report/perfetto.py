@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run as a Chrome trace, which ui.perfetto.dev and chrome://tracing open: a process a rank, tracks that nest."""
+"""The run as a Chrome trace, which ui.perfetto.dev and chrome://tracing open: a process a rank, tracks that nest.
+
+Viewers draw a track as a stack: two slices of it that overlap, and neither of which lies in the other, would be drawn
+wrong or left out. A journal does not tell the thread of a span, so tracks are lanes (`lanes`), as many as it takes.
+"""
 
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from lens_auto.report.lanes import lanes
+from lens_auto.report.arrays import np
+from lens_auto.report.lanes import lanes, order_of
 from lens_auto.report.store import BUCKETS, ERROR, OPEN, TRUNCATED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lens_auto.report.arrays import Ints
     from lens_auto.report.folder import Run
 
 _MOST_FLOWS = 100_000
@@ -30,60 +39,68 @@ def write(run: Run, path: str) -> int:
     Raises:
         OSError: It cannot be written.
     """
-    tree, store = run.tree, run.store
-    rows = tree.rows
+    rows = run.tree.rows
     zero = int(rows['start'].min()) if len(rows) else 0
-    lane, _ = lanes(tree)
+    lane, _ = lanes(run.tree)
     count = 0
-    names = [json.dumps(name) for name in store.names]
     with open(path, 'w', encoding='utf-8') as file:
         head = {'run': run.name, 'zero_unix_nano': str(zero), 'producer': 'lens-report'}
-        file.write('{"displayTimeUnit":"ms","otherData":' + json.dumps(head) + ',"traceEvents":[\n')
-        separator = ''
-        for number, process in enumerate(store.processes):
-            label = {'name': process.label + (f' ({process.host})' if process.host else '')}
-            order = process.rank if process.rank is not None else number
-            for name, args in (('process_name', label), ('process_sort_index', {'sort_index': order})):
-                event = {'ph': 'M', 'pid': number + 1, 'tid': 0, 'name': name, 'args': args}
-                file.write(separator + json.dumps(event))
-                separator = ',\n'
-                count += 1
-        columns = zip(
-            *(rows[name].tolist() for name in ('start', 'end', 'process', 'name', 'group', 'bucket', 'iteration')),
-            rows['flags'].tolist(),
-            lane.tolist(),
-            strict=True,
-        )
-        for start, end, process, name, group, bucket, iteration, flags, track in columns:
-            args = f'"group":{json.dumps(store.groups[group])}'
-            if bucket:
-                args += f',"bucket":"{BUCKETS[bucket]}"'
-            if iteration >= 0:
-                args += f',"iteration":{iteration}'
-            for bit, word in ((ERROR, 'error'), (TRUNCATED, 'truncated'), (OPEN, 'open')):
-                if flags & bit:
-                    args += f',"{word}":true'
-            file.write(
-                f'{separator}{{"ph":"X","pid":{process + 1},"tid":{track + 1},"ts":{(start - zero) / 1000:.3f},'
-                f'"dur":{(end - start) / 1000:.3f},"name":{names[name]},"cat":"span","args":{{{args}}}}}'
-            )
-            separator = ',\n'
+        file.write('{"displayTimeUnit":"ms","otherData":' + json.dumps(head) + ',"traceEvents":[')
+        plain = (*_names(run, lane), *_flows(run, zero, lane.tolist()))
+        for event in chain(map(json.dumps, plain), _slices(run, zero, lane), map(json.dumps, _points(run, zero))):
+            file.write(',\n' + event if count else '\n' + event)
             count += 1
-        for event in _flows(run, zero, lane.tolist()):
-            file.write(separator + json.dumps(event))
-            count += 1
-        for series in store.series.values():
-            for at, value in zip(series.times, series.values, strict=True):
-                if value - value == 0:
-                    event = {
-                        **{'ph': 'C', 'pid': series.process + 1, 'tid': 0, 'ts': (at - zero) / 1000},
-                        **{'name': f'{series.name} {series.part}'.rstrip(), 'args': {'value': value}},
-                    }
-                    file.write(separator + json.dumps(event))
-                    separator = ',\n'
-                    count += 1
         file.write('\n]}\n')
     return count
+
+
+def _names(run: Run, lane: Ints) -> Iterator[dict[str, object]]:
+    """Names of processes and tracks, and their order."""
+    for number, process in enumerate(run.store.processes):
+        label = {'name': process.label + (f' ({process.host})' if process.host else '')}
+        order = process.rank if process.rank is not None else number
+        for name, args in (('process_name', label), ('process_sort_index', {'sort_index': order})):
+            yield {'ph': 'M', 'pid': number + 1, 'tid': 0, 'name': name, 'args': args}
+    for key in np.unique(run.tree.rows['process'].astype(np.int64) << 32 | lane).tolist():
+        process, number = key >> 32, key & 0xFFFFFFFF
+        label = {'name': f'spans beside them {number}' if number else 'spans'}
+        for name, args in (('thread_name', label), ('thread_sort_index', {'sort_index': number})):
+            yield {'ph': 'M', 'pid': process + 1, 'tid': number + 1, 'name': name, 'args': args}
+
+
+def _slices(run: Run, zero: int, lane: Ints) -> Iterator[str]:
+    """Every span. Of those that start at once a viewer takes the first for the outer one."""
+    store, order = run.store, order_of(run.tree)
+    rows = run.tree.rows[order]
+    names = [json.dumps(name) for name in store.names]
+    groups = [json.dumps(group) for group in store.groups]
+    columns = ('start', 'end', 'process', 'name', 'group', 'bucket', 'iteration', 'flags')
+    for start, end, process, name, group, bucket, iteration, flags, track in zip(
+        *(rows[column].tolist() for column in columns), lane[order].tolist(), strict=True
+    ):
+        args = f'"group":{groups[group]}'
+        if bucket:
+            args += f',"bucket":"{BUCKETS[bucket]}"'
+        if iteration >= 0:
+            args += f',"iteration":{iteration}'
+        for bit, word in ((ERROR, 'error'), (TRUNCATED, 'truncated'), (OPEN, 'open')):
+            if flags & bit:
+                args += f',"{word}":true'
+        yield (
+            f'{{"ph":"X","pid":{process + 1},"tid":{track + 1},"ts":{(start - zero) / 1000:.3f},'
+            f'"dur":{(end - start) / 1000:.3f},"name":{names[name]},"cat":"span","args":{{{args}}}}}'
+        )
+
+
+def _points(run: Run, zero: int) -> Iterator[dict[str, object]]:
+    """Every point of a metric that is a number."""
+    for series in run.store.series.values():
+        for at, value in zip(series.times, series.values, strict=True):
+            if value - value == 0:
+                yield {
+                    **{'ph': 'C', 'pid': series.process + 1, 'tid': 0, 'ts': (at - zero) / 1000},
+                    **{'name': f'{series.name} {series.part}'.rstrip(), 'args': {'value': value}},
+                }
 
 
 def _flows(run: Run, zero: int, lane: list[int]) -> list[dict[str, object]]:

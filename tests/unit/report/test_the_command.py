@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import pty
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from lens_auto.report.cli import COMMANDS, main
 from tests.unit.collect.journals import Lab
-from tests.unit.report.planted import HEALTHY, MS, asynchronous, ranks, synchronous
+from tests.unit.report.planted import BEGIN, HEALTHY, MS, Plant, asynchronous, ranks, synchronous
 from tests.unit.report.test_the_system_by_phase_process_and_gpu import planted
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -232,30 +233,60 @@ def test_without_its_libraries_it_says_what_to_install(run: str) -> None:
     assert "pip install 'lens-auto[report]'" in done.stderr and 'Traceback' not in done.stderr
 
 
-def test_the_perfetto_trace_has_every_span_in_a_track_where_it_nests(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_perfetto_trace_has_every_span_in_a_track_where_it_nests(tmp_path: Path) -> None:
     plant = synchronous(steps=3, rollouts=[100.0, 200.0, 300.0])  # overlapping: tracks of their own
-    folder = tmp_path / 'run'
-    folder.mkdir()
-    output = tmp_path / 'trace.json'
-    assert main(['export', '--perfetto', str(output), str(plant.write(folder))]) == 0
-    events = json.loads(output.read_text())['traceEvents']
+    events = _perfetto(tmp_path, plant)
     spans = [event for event in events if event['ph'] == 'X']
     assert len(spans) == plant.last
     step = next(event for event in spans if event['name'] == 'rl.grpo.step')
     assert step['args'] == {'group': 'step', 'iteration': 1} and step['dur'] == pytest.approx(1002_000)
-    tracks: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    assert len(_nesting(spans)) == 3
+    named = [event['args']['name'] for event in events if event['name'] == 'thread_name']
+    assert named == ['spans', 'spans beside them 1', 'spans beside them 2']
+
+
+def test_threads_that_overlap_in_any_way_have_no_slices_that_cross(tmp_path: Path) -> None:
+    draw = random.Random(5)
+    plant = Plant()
+    for process in range(3):
+        plant.process(process)
+    made: list[int] = []
+    for _ in range(4000):
+        begin = BEGIN + draw.randrange(1000) * MS
+        end = begin + draw.choice((0, 1, 5, 50, 400)) * MS
+        parent = draw.choice(made) if made and draw.random() < 0.7 else 0
+        made.append(plant.span(draw.randrange(3), 'work', begin, end, parent))
+    for _ in range(500):  # more rollouts at a time than a page has lines
+        plant.span(0, 'rollout', BEGIN, BEGIN + 1000 * MS)
+    spans = [event for event in _perfetto(tmp_path, plant) if event['ph'] == 'X']
+    assert len(spans) == 4500
+    assert len(_nesting(spans)) > 500
+
+
+def _perfetto(tmp_path: Path, plant: Plant) -> list[dict[str, Any]]:
+    folder = tmp_path / 'run'
+    folder.mkdir()
+    output = tmp_path / 'trace.json'
+    assert main(['export', '--perfetto', str(output), str(plant.write(folder))]) == 0
+    return json.loads(output.read_text())['traceEvents']
+
+
+def _nesting(spans: list[dict[str, Any]]) -> set[tuple[int, int]]:
+    """The tracks, if slices in them, as they follow each other in the file, lie in each other or apart."""
+    open_: dict[tuple[int, int], list[int]] = {}
+    before: dict[tuple[int, int], int] = {}
     for event in spans:
-        tracks.setdefault((event['pid'], event['tid']), []).append((event['ts'], event['ts'] + event['dur']))
-    assert len(tracks) == 3
-    for listed in tracks.values():
-        open_: list[float] = []
-        for begin, end in sorted(listed, key=lambda one: (one[0], -one[1])):
-            while open_ and open_[-1] <= begin + 1e-6:
-                open_.pop()
-            assert not open_ or end <= open_[-1] + 1e-6
-            open_.append(end)
+        track = (event['pid'], event['tid'])
+        begin = round(event['ts'] * 1000)  # nanoseconds
+        end = begin + round(event['dur'] * 1000)
+        assert begin >= before.get(track, 0)
+        before[track] = begin
+        stack = open_.setdefault(track, [])
+        while stack and stack[-1] <= begin:
+            stack.pop()
+        assert not stack or end <= stack[-1]
+        stack.append(end)
+    return set(open_)
 
 
 def test_csv_has_a_row_a_span_and_no_formula(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
