@@ -230,6 +230,49 @@ def counted(rows: Iterable[RuleRow], figure: str) -> list[str]:
     return [f'{name_of(row)} ({number(getattr(row, figure))})' for row in rows if getattr(row, figure)]
 
 
+def left_out(totals: Totals) -> list[str]:
+    """What rules that recorded did not: labels and keys that never came, calls over a budget, attributes not read.
+
+    Args:
+        totals: The run.
+    """
+    return [
+        f'{head}: {some(names)}'
+        for head, names in (
+            ('never seen', never_seen(totals.rules)),
+            ('calls over the budget of their rule, not recorded', counted(totals.rules, 'over_budget')),
+            ('attributes left out', counted(totals.rules, 'unread')),
+        )
+        if names
+    ]
+
+
+def lost(totals: Totals) -> list[str]:
+    """What was recorded, or meant to be, and is not there, and faults of our own.
+
+    Args:
+        totals: The run.
+    """
+    counts = totals.counts
+    lines: list[str] = []
+    if counts.get('no_room'):
+        lines.append(f'the file system of the run folder was 90 % full: {plural(counts["no_room"], "write")} put off')
+    lines += [f'{plural(records, "record")} dropped: {reason}' for reason, records in totals.dropped.items()]
+    for name, noun, said in (
+        ('not_numbers', 'metric point', 'left out: the value is no finite number'),
+        ('overflowed', 'metric point', 'counted without labels: too many label sets'),
+        ('not_printed', 'console line', 'could not be printed'),
+        ('damaged', 'record', 'could not be read'),
+    ):
+        if counts.get(name):
+            lines.append(f'{plural(counts[name], noun)} {said}')
+    if counts.get('foreign') or counts.get('unreadable'):
+        lines.append('journals of another version or user were left alone')
+    for what, count in list(totals.faults.items())[:MOST]:
+        lines.append(f'fault in lens-auto: {what}, {plural(count, "time")}')
+    return lines
+
+
 def name_of(row: RuleRow) -> str:
     """What a person calls a rule.
 

@@ -202,34 +202,7 @@ def _off(totals: Totals, look: Look) -> list[str]:
         limited = reasons.strategy(totals)
         lines += [limited] if limited else []
         lines += reasons.rules(totals, nothing=False)
-    for head, names in (
-        ('never seen', reasons.never_seen(totals.rules)),
-        ('calls over the budget of their rule, not recorded', reasons.counted(totals.rules, 'over_budget')),
-        ('attributes left out', reasons.counted(totals.rules, 'unread')),
-    ):
-        if names:
-            lines.append(f'{head}: {reasons.some(names)}')
-    lines += _cut(totals)
-    if totals.counts.get('no_room'):
-        lines.append(
-            f'the file system of the run folder was 90 % full: {plural(totals.counts["no_room"], "write")} put off'
-        )
-    for reason, records in totals.dropped.items():
-        lines.append(f'{plural(records, "record")} dropped: {reason}')
-    if totals.counts.get('not_numbers'):
-        lines.append(f'{plural(totals.counts["not_numbers"], "metric point")} left out: the value is no finite number')
-    if totals.counts.get('overflowed'):
-        lines.append(
-            f'{plural(totals.counts["overflowed"], "metric point")} counted without labels: too many label sets'
-        )
-    if totals.counts.get('not_printed'):
-        lines.append(f'{plural(totals.counts["not_printed"], "console line")} could not be printed')
-    if totals.counts.get('damaged'):
-        lines.append(f'{plural(totals.counts["damaged"], "record")} could not be read')
-    if totals.counts.get('foreign') or totals.counts.get('unreadable'):
-        lines.append('journals of another version or user were left alone')
-    for what, count in list(totals.faults.items())[:_NAMES]:
-        lines.append(f'fault in lens-auto: {what}, {plural(count, "time")}')
+    lines += [*reasons.left_out(totals), *_cut(totals), *reasons.lost(totals)]
     return _section('off', lines, look)
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from lens_auto.collect import closing, runfile
 from lens_auto.collect import store as outbox
 from lens_auto.collect.folder import RUNS, RunFolder, read_key
-from lens_auto.collect.totals import Totals, merge
-from lens_auto.report import journals, otlp
-from lens_auto.report.store import Store
+from lens_auto.collect.totals import Totals
+from lens_auto.report import journals, otlp, told
+from lens_auto.report.store import Store, printable
 from lens_auto.report.tree import Tree, build
 
 _SUFFIXES = ('.jsonl', '.json', '.ndjson', '.jsonl.gz', '.json.gz')
@@ -51,7 +51,8 @@ class Run:
     @property
     def name(self) -> str:
         """What to call the run."""
-        return (self.totals.run_id if self.totals else '') or os.path.basename(self.path.rstrip('/')) or self.path
+        name = (self.totals.run_id if self.totals else '') or os.path.basename(self.path.rstrip('/')) or self.path
+        return printable(name)
 
 
 def newest(cwd: str) -> str:
@@ -120,12 +121,12 @@ def load(path: str, spans_only: bool = False) -> Run:
     try:
         if os.path.isdir(path):
             key = read_key(path)
-            parts = runfile.load(path)
-            totals = merge(parts) if parts else None
+            parts = told.parts(path, store)
+            totals = told.together(parts)
             if key:
                 # Journals first: what the collector moves into the files meanwhile is then seen twice, not never.
                 pending = Store()
-                live, finished = _journals(path, key, pending)
+                live, finished = _journals(path, key, parts, pending)
                 _files(path, store, spans_only)
                 store.adopt(pending)
             elif not _files(path, store, spans_only):
@@ -171,7 +172,7 @@ def _files(path: str, store: Store, spans_only: bool) -> bool:
     return found
 
 
-def _journals(path: str, key: dict[str, str], store: Store) -> tuple[bool, bool]:
+def _journals(path: str, key: dict[str, str], parts: list[Totals], store: Store) -> tuple[bool, bool]:
     """Read every spool of the run; whether it is live, and whether nothing was left to read."""
     run_key = ':'.join(key.get(name, '') for name in ('id', 'attempt', 'nonce'))
     spools: dict[str, None] = {}
@@ -180,7 +181,7 @@ def _journals(path: str, key: dict[str, str], store: Store) -> tuple[bool, bool]
         live = live or alive
         if spool:
             spools[spool] = None
-    for part in runfile.load(path):
+    for part in parts:
         spools.update(dict.fromkeys(part.spools))
     kept = sorted(glob.glob(os.path.join(glob.escape(path), closing.JOURNAL, '*')))
     names = {os.path.basename(one) for one in kept}
