@@ -409,6 +409,7 @@ VLLM_PLACES: dict[str, tuple[Target, ...]] = {
         ('vllm.v1.executor.multiproc_executor', 'MultiprocExecutor.collective_rpc'),
         ('vllm.v1.executor.multiproc_executor', 'WorkerProc._execute_worker_rpc'),
     ),
+    'batch': (('vllm.entrypoints.llm', 'LLM.generate'), ('vllm.entrypoints.llm', 'LLM.chat')),
     'scheduler': (('vllm.v1.metrics.loggers', 'StatLoggerManager.record'),),
     'step': (
         ('vllm.v1.engine.core', 'EngineCore.step'),
@@ -419,7 +420,7 @@ VLLM_PLACES: dict[str, tuple[Target, ...]] = {
 }
 """Where vLLM does what a `vllm` rule names."""
 
-VLLM_METRICS = ('finish', 'scheduler', 'step', 'execute')
+VLLM_METRICS = ('batch', 'finish', 'scheduler', 'step', 'execute')
 """Those that make points rather than spans."""
 
 

@@ -117,7 +117,7 @@ class FinishSite(Site):
         """
         request, read, written = self._labels_of(model_of(processor), generates)
         itself = _counts_itself()
-        elsewhere = itself or _counted_elsewhere()
+        elsewhere = counted_elsewhere()
         points: list[Any] = []
         if generates and not itself:
             outcome = 'rl.vllm.generations.ok' if found.reason in OK else 'rl.vllm.generations.failed'
@@ -235,5 +235,6 @@ def _counts_itself() -> bool:
     return _NATIVE in sys.modules and os.environ.get(_NATIVE_ON, '').strip().lower() in TRUE
 
 
-def _counted_elsewhere() -> bool:
-    return _COUNTED_BY in sys.modules and _UNLESS not in sys.modules
+def counted_elsewhere() -> bool:
+    """True where NeMo-RL, or its rules at its driver, record the tokens and the time of what is generated."""
+    return _counts_itself() or (_COUNTED_BY in sys.modules and _UNLESS not in sys.modules)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from lens_auto.vllm.batches import BatchSite
 from lens_auto.vllm.engines import EngineSite
 from lens_auto.vllm.finished import AbortSite, BrokenSite, FinishSite
 from lens_auto.vllm.requests import RequestAbortSite, RequestBrokenSite, RequestEndSite, RequestSite
@@ -46,6 +47,8 @@ _KINDS: dict[tuple[str, str], tuple[type[Site], str]] = {
     ('call', 'EngineCoreProc._handle_client_request'): (ServeSite, AROUND),
     ('call', 'MultiprocExecutor.collective_rpc'): (BroadcastSite, BEFORE),
     ('call', 'WorkerProc._execute_worker_rpc'): (WorkSite, AROUND),
+    ('batch', 'LLM.generate'): (BatchSite, AROUND),
+    ('batch', 'LLM.chat'): (BatchSite, AROUND),
     ('scheduler', 'StatLoggerManager.record'): (SchedulerSite, BEFORE),
     ('step', 'EngineCore.step'): (StepSite, AROUND),
     ('step', 'EngineCore.step_with_batch_queue'): (StepSite, AROUND),

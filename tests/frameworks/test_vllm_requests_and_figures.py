@@ -84,6 +84,7 @@ def test_without_asking_the_engine_is_left_as_it_is_and_what_can_be_counted_is(p
     done = place.lens('--no-summary', 'python', 'program.py')
     assert done.stdout == 'stats False\n'
     found = totals(place.run)
+    assert 0.008 <= found.pop('rl.vllm.batch.duration') < 1  # four requests of two milliseconds each at least
     assert found == {
         'rl.vllm.generations.ok length': 3,
         'rl.vllm.generations.failed error': 1,
@@ -182,7 +183,8 @@ def test_under_nemo_rls_worker_its_driver_counts_the_tokens(place: Place) -> Non
     (folder / 'vllm_worker_async.py').write_text('')
     sync = ran(place, program='import nemo_rl.models.generation.vllm.vllm_worker\n' + GENERATE)
     assert totals(sync)['rl.vllm.generations.ok length'] == 3
-    assert not {'gen_ai.client.token.usage', 'rl.vllm.prompt_tokens', 'rl.vllm.generation_tokens'} & sync.metric_names()
+    of_the_driver = {'gen_ai.client.token.usage', 'rl.vllm.prompt_tokens', 'rl.vllm.generation_tokens'}
+    assert not (of_the_driver | {'rl.vllm.batch.duration'}) & sync.metric_names()
     both = (
         'import nemo_rl.models.generation.vllm.vllm_worker\nimport nemo_rl.models.generation.vllm.vllm_worker_async\n'
     )
