@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
+    from lens_auto.record.span import Span
 
 _METRICS = 'opentelemetry.metrics._internal.instrument'
 _SEAMS = {
@@ -41,13 +42,20 @@ _YOUNGER = '_ProxyGauge'  # than the API we work with
 class Bridge:
     """The program's OpenTelemetry, as we take part in it."""
 
-    def __init__(self, recorder: Recorder, faults: Faults, ruled: Callable[[str, str, Any], bool]):
+    def __init__(
+        self,
+        recorder: Recorder,
+        faults: Faults,
+        ruled: Callable[[str, str, Any], bool],
+        begun: Callable[[str, Span | None], bool],
+    ):
         """See the class.
 
         Args:
             recorder: The process's recorder.
             faults: Its fault count.
             ruled: See `Said`.
+            begun: See `Said`.
         """
         self._recorder = recorder
         self._faults = faults
@@ -61,7 +69,8 @@ class Bridge:
             'gauge': Measured(recorder, 'gauge'),
         }
         self._measured = measured
-        told = {'named': Named(), 'started': Said(self._started, ruled), 'parents': self._parents, **measured}
+        said = Said(self._started, ruled, begun)
+        told = {'named': Named(), 'started': said, 'parents': self._parents, **measured}
         self._seams = Seams('opentelemetry', dict(_SEAMS), told, recorder, faults)
 
     def select(self, traces: bool, metrics: bool, joins: bool) -> None:

@@ -66,12 +66,13 @@ class Started:
         self.key = ''
         self.on = False
 
-    def after(self, args: tuple[Any, ...], result: Any) -> Any:
+    def after(self, args: tuple[Any, ...], result: Any, root: bool = False) -> Any:
         """A span that nobody would have recorded has been started.
 
         Args:
             args: Tracer, name, context, kind, attributes, links, start time, and the rest.
             result: The span that does nothing.
+            root: It is a trace of its own, as a rule with `root` makes one.
         """
         if not self.on or provider.is_set():
             # The provider the program has set answers with such spans where it is switched off.
@@ -86,9 +87,9 @@ class Started:
         if scope:
             found['otel.scope.name'] = scope
         recorder = self._recorder
-        over: Over | tuple[()] | None = None if context is None else _in(context)
+        over: Over | tuple[()] | None = None if context is None or root else _in(context)
         text = str(name)[:256]
-        span = recorder.open_over(over, self, text, self.key, found)
+        span = recorder.open_over(over, self, text, self.key, found, root)
         if start is not None:
             span.start = monotonic(start)
         if links:

@@ -263,7 +263,7 @@ class Activation:
                 return
             from lens_auto.bridge.seams import Bridge
 
-            self._bridge = Bridge(self._recorder, self._faults, self._patches.records)
+            self._bridge = Bridge(self._recorder, self._faults, self._patches.records, self._patches.begun)
             self._select_bridge()
             for earlier, executed in self._before_bridge.items():
                 self._bridge.executed(earlier, executed)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lens_auto.ray.tasks import Tasks
     from lens_auto.record.fault import Faults
     from lens_auto.record.recorder import Recorder
+    from lens_auto.record.span import Span
     from lens_auto.rewrite.key import Key
     from lens_auto.wrap.place_site import PlaceSite
     from lens_auto.wrap.runtime import Runtime
@@ -221,6 +222,21 @@ class Patches:
             wanted.keys and wanted.rule['kind'] == 'function' and wanted.rule['group'] == group
             for wanted in self._by_module.get(module, ())
             if wanted.rule['name'] == ('c', name)
+        )
+
+    def begun(self, name: str, up: Span | None) -> bool:
+        """Whether a rule has the span of a timer that has started and not stopped.
+
+        Args:
+            name: The span's name.
+            up: What is current, and was when it started.
+        """
+        return any(
+            span.name == name and span.up is up
+            for rule in self._plan['rules']
+            if rule['kind'] == 'timer'
+            for spans in list(self._builder.opened(rule['key']).values())
+            for span in spans
         )
 
     def _may_record(self, rule: dict[str, Any]) -> bool:

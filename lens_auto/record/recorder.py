@@ -247,7 +247,15 @@ class Recorder:
         """
         return self._ids.last() == span.span_id
 
-    def open_over(self, over: Over | tuple[()] | None, site: Any, name: str, key: str, attributes: Attributes) -> Span:
+    def open_over(
+        self,
+        over: Over | tuple[()] | None,
+        site: Any,
+        name: str,
+        key: str,
+        attributes: Attributes,
+        root: bool = False,
+    ) -> Span:
         """Start a span that is not current and not announced yet, for a program that may have named its parent.
 
         Args:
@@ -256,9 +264,10 @@ class Recorder:
             name: Span name.
             key: Rule key.
             attributes: Plain scalars.
+            root: See `open`.
         """
         up = _current() if over is None else None
-        return self.open_under(up, site, name, key, attributes, False, False, False, NOBODY, over)
+        return self.open_under(up, site, name, key, attributes, root, False, False, NOBODY, over)
 
     def _root_links(self, up: Span | None, over: Over | tuple[()]) -> tuple[Link, ...]:
         run: Link = (self.run_trace, self.run_root, {'lens.link': 'run'})

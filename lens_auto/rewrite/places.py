@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from _ast import AST, AsyncFor, AsyncFunctionDef, AsyncWith, Call, For, FunctionDef, While, With
+from _ast import AST, AsyncFor, AsyncFunctionDef, AsyncWith, Attribute, Call, For, FunctionDef, Name, While, With
 
 from lens_auto.rewrite.drift import no_match, no_scope, wrong_number
 from lens_auto.rewrite.refusals import Refusals
@@ -216,10 +216,34 @@ def _look(scope: Scope, found: list[Found], refusals: Refusals) -> None:
 def _match(wanted: Wanted, node: AST, scope: Scope, waits: bool) -> Place | None:
     if wanted.pattern is None or not isinstance(node, NODES[wanted.kind]):
         return None
-    matched = wanted.pattern.match_at(node, waits)
+    written = _as_written(node) if isinstance(node, Call) else node
+    matched = None if written is None else wanted.pattern.match_at(written, waits)
     if matched is None:
         return None
     return Place(wanted.kind, node, scope, matched[1], matched[0], waits)
+
+
+def _as_written(call: Call) -> Call | None:
+    """A call as the program has it, where `lens-codemod` has put its own around what is called.
+
+    Args:
+        call: `_lens_call(...)(f)(x)`, which is `f(x)`; or any other.
+
+    Returns:
+        The call; None for one that is only there for the codemod.
+    """
+    func = call.func
+    if _is_codemods(func) or (isinstance(func, Call) and _is_codemods(func.func)):
+        return None
+    if isinstance(func, Call) and isinstance(func.func, Call) and _is_codemods(func.func.func) and len(func.args) == 1:
+        return Call(func=func.args[0], args=call.args, keywords=call.keywords)
+    return call
+
+
+def _is_codemods(func: AST) -> bool:
+    if isinstance(func, Attribute):
+        func = func.value
+    return isinstance(func, Name) and func.id.startswith('_lens_')
 
 
 def _judge(found: Found, all_scopes: list[Scope], lines: list[str]) -> None:
