@@ -156,7 +156,7 @@ def _may_use(rule: Mapping[str, Any], path: str, data: bytes) -> bool:
     targets = [target[1] for part in ('with', 'pair') for target in rule[part]]
     targets += [target[2] for target in rule['pair']]
     names = {target.rpartition('.')[2].encode() for target in targets}
-    if not any(b'%b(' % name in data for name in names):
+    if not any(b'%b(' % name in data for name in names) and b'__call__' not in names:
         return False
     if rule['only_from'] is not None and not any(matches(pattern, module_of(path)) for pattern in rule['only_from']):
         return False
@@ -183,7 +183,7 @@ def _change(built: Built, path: str, style: str | None) -> Change | None:
         index = Index(plain)
         wanted = wishes(built, plain, index)
         written = write(plain, index, wanted.found, chosen)
-    except (Damaged, Refused) as problem:
+    except (Damaged, Refused, Unreadable) as problem:
         return Change(source, None, [], [], str(problem), set(), '')
     if undone is None and not wanted.met:
         return None

@@ -85,6 +85,7 @@ class Index(cst.CSTVisitor):
         calls: Calls that are statements.
         every_call: All calls but those inside f-strings, by where they begin and end.
         names: All names that occur.
+        made: Of variables and attributes that are set to what a call gives, or annotated: the names of what makes them.
     """
 
     def __init__(self, source: Source):
@@ -102,12 +103,13 @@ class Index(cst.CSTVisitor):
         self.calls: list[Call] = []
         self.every_call: dict[tuple[int, int], Placed] = {}
         self.names: set[str] = set()
+        self.made: dict[str, set[str]] = {}
         self._compiled: set[str] = set()
         self._deleted: set[str] = set()
         self._yields: list[int] = []
         self._formatted = 0
         self._blocks: list[tuple[cst.CSTNode, ...]] = [tuple(source.tree.body)]
-        source.tree.visit(self)
+        source.walk(self)
 
     def _enter(self, node: Holder) -> None:
         up = self._scope
@@ -157,6 +159,25 @@ class Index(cst.CSTVisitor):
     def visit_Name(self, node: cst.Name) -> None:
         """See libcst."""
         self.names.add(node.value)
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        """See libcst."""
+        for each in node.targets:
+            self._makes(each.target, node.value if isinstance(node.value, cst.Call) else None)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        """See libcst."""
+        self._makes(node.target, node.annotation.annotation)
+
+    def visit_Param(self, node: cst.Param) -> None:
+        """See libcst."""
+        if node.annotation is not None:
+            self._makes(node.name, node.annotation.annotation)
+
+    def _makes(self, target: cst.BaseExpression, value: cst.BaseExpression | None) -> None:
+        maker = '' if value is None else called(value)
+        if maker and dotted(target):
+            self.made.setdefault(dotted(target), set()).add(maker.rpartition('.')[2])
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
         """See libcst."""

@@ -95,9 +95,15 @@ def said_elsewhere(wish: Wish, note: Callable[[str], None], root: bool) -> None:
         wish: The place.
         note: Told of each.
         root: Whether a trace of its own can be asked for.
+
+    Raises:
+        Refused: Without it there would be spans that the rule does not make.
     """
     rule = wish.rule
-    for key in ('budget', 'only_from', 'inside_bucket', 'within', 'outside'):
+    for key in ('only_from', 'within', 'outside'):
+        if rule.get(key) and wish.kind in DECORATED:
+            raise Refused(f'which calls `{key}` means shows at run time only: style lens can say that')
+    for key in ('budget', 'inside_bucket'):
         if (rule.get(key) and wish.kind in DECORATED) or (key == 'budget' and rule.get(key)):
             note(f'the span is written without its `{key}`: style lens can say that')
     if wish.span['root'] and not root:

@@ -15,6 +15,8 @@ import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
 _BOM = '\ufeff'
+# Some generated files: hundreds of strings or operators in one expression, each a level of its own.
+_TOO_DEEP = 'it is nested too deep for the parser'
 
 
 class Unreadable(Exception):
@@ -57,11 +59,14 @@ class Source:
         self.utf8 = text.encode()
         try:
             self.tree = cst.parse_module(text)
+            again = self.tree.code
         except cst.ParserSyntaxError as error:
             raise Unreadable(f'syntax error in line {error.raw_line}') from None
-        except (RecursionError, ValueError, UnicodeError) as error:
+        except RecursionError:
+            raise Unreadable(_TOO_DEEP) from None
+        except (ValueError, UnicodeError) as error:
             raise Unreadable(f'this cannot be parsed ({type(error).__name__})') from None
-        if self.tree.code != text:
+        if again != text:
             raise Unreadable('the parser does not give this text back as it was')
 
     def data(self, text: str) -> bytes:
@@ -85,7 +90,24 @@ class Source:
     @cached_property
     def _spans(self) -> Any:
         wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
-        return wrapper.resolve(ByteSpanPositionProvider)
+        try:
+            return wrapper.resolve(ByteSpanPositionProvider)
+        except RecursionError:
+            raise Unreadable(_TOO_DEEP) from None
+
+    def walk(self, visitor: cst.CSTVisitor) -> None:
+        """Show the whole tree to a visitor.
+
+        Args:
+            visitor: The visitor.
+
+        Raises:
+            Unreadable: The tree is too deep for that.
+        """
+        try:
+            self.tree.visit(visitor)
+        except RecursionError:
+            raise Unreadable(_TOO_DEEP) from None
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Where a node begins and ends.

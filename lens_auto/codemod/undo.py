@@ -60,7 +60,7 @@ def undo(source: Source) -> Undone | None:
     if found is None:
         return None
     traces = _Traces(source, found.start, found.end)
-    source.tree.visit(traces)
+    source.walk(traces)
     text = _without(source, [(found.start, found.end), *traces.gone])
     exact = digest(source.data(text)) == found.original
     if not exact:
@@ -96,7 +96,7 @@ class _Left(cst.CSTVisitor):
         super().__init__()
         self.names: list[str] = []
         self._own = own
-        source.tree.visit(self)
+        source.walk(self)
 
     def visit_Name(self, node: cst.Name) -> None:
         if node.value.startswith(self._own):

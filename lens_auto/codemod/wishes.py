@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import libcst as cst
 
-from lens_auto.codemod.index import Call, Index, Scope, held
+from lens_auto.codemod.continuing import always_ends
+from lens_auto.codemod.index import Call, Index, Placed, Scope, held
 from lens_auto.codemod.patterned import patterned
 from lens_auto.codemod.source import Source, dotted, is_module, module_of
 from lens_auto.codemod.wish import DECORATED, Refused, Wish
@@ -16,6 +17,7 @@ from lens_auto.rules.expression import Tree
 from lens_auto.rules.plan_build import Built
 from lens_auto.wrap.glob import matches
 
+_CALLED = '.__call__'
 _PATTERNED = ('loop', 'block', 'call')
 
 
@@ -155,17 +157,20 @@ def _timed(
     module = module_of(source.path)
     if rule['only_from'] is not None and not any(matches(pattern, module) for pattern in rule['only_from']):
         return
-    with_names = {_last(qualname): qualname for _, qualname in rule['with']}
     for placed in index.withs:
         assert isinstance(placed.node, cst.With)
         for item in placed.node.items:
             call = item.item
-            if (
-                isinstance(call, cst.Call)
-                and _last(dotted(call.func)) in with_names
-                and not _of_timer(rule, placed.scope)
-            ):
-                yield from _labelled('block', rule, call, placed.node, placed.scope, variables, source, module, found)
+            if isinstance(call, cst.Call) and not _of_timer(rule, placed.scope):
+                times = _times(rule, call, index)
+                if times is None:
+                    reason = f'whether `{dotted(call.func)}` is the timer shows at run time only: nothing here makes it'
+                    _note(found, rule, source.line(source.span(call)[0]), reason)
+                if not times:
+                    continue
+                yield from _labelled(
+                    'block', rule, call, placed.node, placed.scope, variables, source, module, found, index
+                )
     ends = {
         'begin': {_last(start) for _, start, _ in rule['pair']},
         'end': {_last(stop) for _, _, stop in rule['pair']},
@@ -179,7 +184,9 @@ def _timed(
                 and '.' in dotted(call.node.func)
                 and not _of_timer(rule, call.scope)
             ):
-                for wish in _labelled(kind, rule, call.node, call.line, call.scope, variables, source, module, found):
+                for wish in _labelled(
+                    kind, rule, call.node, call.line, call.scope, variables, source, module, found, index
+                ):
                     if kind == 'begin':
                         begun.add(wish.label)
                         yield wish._replace(until=_until(call, wish, index, ends['end']))
@@ -195,6 +202,35 @@ def _until(begin: Call, wish: Wish, index: Index, names: set[str]) -> cst.Simple
         if same and call.line in later and _label(wish.rule, call.node) == wish.label:
             return call.line
     return None
+
+
+def _times(rule: Mapping[str, Any], call: cst.Call, index: Index) -> bool | None:
+    """Whether what a `with` statement calls is a rule's timer; None where it may be.
+
+    Args:
+        rule: The rule.
+        call: The call.
+        index: What is in the file.
+    """
+    name = dotted(call.func)
+    if _last(name) in {_last(qualname) for _, qualname in rule['with']}:
+        return True
+    makers = {_last(qualname.removesuffix(_CALLED)) for _, qualname in rule['with'] if qualname.endswith(_CALLED)}
+    if not makers or not name:
+        return False
+    made = index.made.get(name)
+    if made is None:
+        return None if _label(rule, call) in rule['labels'] else False
+    return bool(made & makers)
+
+
+def _timer(rule: Mapping[str, Any], call: cst.Call) -> str:
+    """The expression that gives the timer of a call, as written; '' for a function that is the timer."""
+    owner, _, last = dotted(call.func).rpartition('.')
+    targets = [target for part in ('with', 'pair') for target in rule[part]]
+    if any(_last(name) == last for target in targets for name in target[1:]):
+        return owner
+    return dotted(call.func)
 
 
 def _last(qualname: str) -> str:
@@ -217,6 +253,7 @@ def _labelled(
     source: Source,
     module: str,
     found: Wishes,
+    index: Index,
 ) -> Iterator[Wish]:
     """A use of a timer with a label that is written there."""
     label = _label(rule, call)
@@ -228,13 +265,14 @@ def _labelled(
     entry = _entry(rule, label)
     if entry is None or entry['drop']:
         return
-    if entry['continues_over'] is not None:
+    over = entry['continues_over']
+    if over is not None and not (kind == 'block' and _always_ends(rule, label, over, Placed(node, scope), call, index)):
         if kind != 'end':
             _note(
                 found, rule, line, 'a span that goes on in the next block (`continues_over`) needs the rule at run time'
             )
         return
-    timer = dotted(call.func).rpartition('.')[0]
+    timer = _timer(rule, call)
     folded = here(scope, module)
     folded[('label',)] = ('c', label)
     folded[('arg', rule['label_arg'] or 'label')] = ('c', label)
@@ -266,6 +304,18 @@ def here(scope: Scope, module: str) -> dict[Tree, Tree]:
         module: The file's name as a module.
     """
     return {('caller', 'module'): ('c', module), ('caller', 'function'): ('c', scope.name)}
+
+
+def _always_ends(
+    rule: Mapping[str, Any], label: str, over: Sequence[str], placed: Placed, call: cst.Call, index: Index
+) -> bool:
+    starts = {_last(start) for _, start, _ in rule['pair']}
+
+    def timed(call: cst.Call) -> tuple[str, str] | None:
+        written = _label(rule, call) if _last(dotted(call.func)) in starts or _times(rule, call, index) else None
+        return None if written is None else (_timer(rule, call), written)
+
+    return always_ends(placed, _timer(rule, call), label, over, index, timed)
 
 
 def _label(rule: Mapping[str, Any], call: cst.Call) -> str | None:

@@ -22,6 +22,16 @@ TIMER = """
     fit: {group: policy_update, name: rl.fit}
   name: "rl.{label}"
 """
+CALLED = """
+- {kind: timer, with: "lib:Watch.__call__", name: "rl.{label}", labels: {gen: generation}}
+"""
+GOES_ON = """
+- kind: timer
+  with: lib:Timer.time
+  pair: lib:Timer.start/stop
+  labels: {step: {group: step, continues_over: [wait]}, gen: generation}
+  name: "rl.{label}"
+"""
 LOOP = """
 - {kind: loop, target: mod, match: "for $i in $x:", expect: 1+, group: step, name: rl.step}
 """
@@ -46,6 +56,24 @@ CASES = {
         "_lens_block('rl.gen', group='generation', attributes={'where': \"'f'\"}):  # c\n        pass\n"
         "    with (\n        a,\n        t.time('eval/x'), _lens_block('rl.eval/x', group='evaluate'),  # d\n"
         '    ):\n        pass\n',
+    ),
+    'a timer that is called itself is known by what makes it': (
+        CALLED,
+        'def f(w: Watch):\n    a = self.b = lib.Watch()\n    c = other()\n'
+        "    with w('gen'): pass\n    with a('gen'): pass\n    with self.b('gen'): pass\n    with c('gen'): pass\n",
+        '\ndef f(w: Watch):\n    a = self.b = lib.Watch()\n    c = other()\n'
+        "    with w('gen'), _lens_block('rl.gen', group='generation'): pass\n"
+        "    with a('gen'), _lens_block('rl.gen', group='generation'): pass\n"
+        "    with self.b('gen'), _lens_block('rl.gen', group='generation'): pass\n    with c('gen'): pass\n",
+    ),
+    'a step that cannot go on in the next one ends with its block': (
+        GOES_ON,
+        "def f():\n    t = T()\n    with t.time('step'):\n        t.time\n        with t.time('wait'): pass\n"
+        "        with t.time('gen'): pass\n        t.start('gen')\n",
+        "\ndef f():\n    t = T()\n    with t.time('step'), _lens_block('rl.step', group='step'):\n        t.time\n"
+        "        with t.time('wait'): pass\n"
+        "        with t.time('gen'), _lens_block('rl.gen', group='generation'): pass\n"
+        "        t.start('gen')\n        _lens_begin(t, 'gen', 'rl.gen', group='generation')\n",
     ),
     'a start and a stop get a line each': (
         TIMER,
@@ -76,11 +104,8 @@ CASES = {
 def test_before_and_after(name: str, desk: Desk) -> None:
     rules, before, after = CASES[name]
     desk.put(rules, {'mod.py': before})
-    assert desk.run('apply', '--write', '.')[:2] == (
-        0,
-        f'mod.py: {2 if "eval" in before or "fit" in before else 1} place'
-        f'{"s" if "eval" in before or "fit" in before else ""}\n',
-    )
+    places = after.count('_lens_')
+    assert desk.run('apply', '--write', '.')[:2] == (0, f'mod.py: {places} place{"s" if places > 1 else ""}\n')
     assert desk.body('mod.py') == after
     assert desk.run('check', '.')[0] == 0
     assert desk.run('apply', '--write', '.')[1] == 'nothing to change\n'

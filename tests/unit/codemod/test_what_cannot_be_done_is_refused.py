@@ -19,6 +19,12 @@ TIMER = """
     mine: {group: step, attributes: {n: arg.other}}
   name: "rl.{label}"
 """
+CALLED = "- {kind: timer, with: 'lib:Watch.__call__', name: 'rl.{label}', labels: {gen: generation}}\n"
+WHERE = {
+    'only_from': FUNCTION.replace('rl.f}', 'rl.f, only_from: other}'),
+    'within': FUNCTION.replace('rl.f}', "rl.f, within: 'mod:g'}"),
+    'outside': FUNCTION.replace('rl.f}', "rl.f, outside: 'mod:g'}"),
+}
 CASES = {
     ('lens', LOOP, 'def f(x):\n    for i in x:\n        yield i\n'): 'mod.py:2: not written: there is a `yield` in it',
     (
@@ -36,6 +42,12 @@ CASES = {
     ('lens', FUNCTION, 'def f(): _lens_x\n'): 'left alone: it uses _lens_x already',
     ('lens', TIMER, 'with t.time(gen): pass\n'): 'mod.py:1: not written: the label is not written here as text',
     ('lens', TIMER, "with t.time('poll'): pass\n"): 'needs the rule at run time',
+    (
+        'lens',
+        TIMER,
+        "for x in y:\n    with t.time('poll'):\n        if not x: continue\n        with t.time('of no rule'): pass\n",
+    ): 'mod.py:2: not written: a span that goes on in the next block',
+    ('lens', CALLED, "def f(watch):\n    with watch('gen'): pass\n"): '`watch` is the timer shows at run time only',
     ('lens', TIMER, "with t.time('mine'): pass\n"): '`arg.other` is known at run time only',
     ('otel', FUNCTION, 'def f(): yield\n'): 'mod.py:1: not written: this is a generator',
     ('otel', TIMER, "def f():\n    t.start('gen')\n    if x:\n        t.stop('gen')\n"): 'stops in another block',
@@ -66,6 +78,16 @@ def test_a_file_that_has_only_labels_known_at_run_time_is_told_of(desk: Desk, ho
     assert 'lens.yaml:4 asks for it' in said and 'other.py' not in said
 
 
+@pytest.mark.parametrize('style', ['otel', 'nemo-lens'])
+@pytest.mark.parametrize('key', WHERE)
+def test_a_span_for_some_calls_only_is_not_written_for_all(desk: Desk, key: str, style: str) -> None:
+    desk.put(WHERE[key], {'mod.py': 'def g(): pass\ndef f(): pass\n'})
+    code, out, said = desk.run('apply', '--style', style, '--write', 'mod.py')
+    assert (code, out) == (0, 'nothing to change\n')
+    assert f'mod.py:2: not written: which calls `{key}` means shows at run time only' in said
+    assert desk.run('apply', '--style', 'lens', '--write', 'mod.py')[1] == 'mod.py: 1 place\n'
+
+
 @pytest.mark.parametrize('case', CASES, ids=lambda case: f'{case[0]} {CASES[case][-30:]}')
 def test_refused_with_the_reason_and_the_rule(case: tuple[str, str, str], desk: Desk) -> None:
     style, rules, source = case
@@ -87,6 +109,14 @@ def test_attributes_without_words_are_left_out_and_said(desk: Desk) -> None:
     assert desk.body('mod.py').endswith('"""Doc."""\n    _lens_set({\'n\': lambda: n})\n') or desk.body(
         'mod.py'
     ).endswith('"""Doc."""\n    _lens_set({\'n\': n})\n')
+
+
+@pytest.mark.parametrize('what', ['x = ' + ' + '.join('x' * 3000), 'x = ' + ' '.join(["'x'"] * 3000)])
+def test_a_file_too_deep_for_the_parser_is_left_alone(desk: Desk, what: str) -> None:
+    desk.put(FUNCTION, {'mod.py': f'def f(): pass\n{what}\n'})
+    code, out, said = desk.run('apply', '--write', '.')
+    assert (code, out) == (1, 'nothing to change\n')
+    assert 'mod.py: left alone: it is nested too deep for the parser' in said
 
 
 def test_a_file_that_is_no_python_is_left_alone(desk: Desk) -> None:
