@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a span into every function, loop and block of twenty large packages, and takes it out again.
+"""Writes a span into every function, loop and block of the standard library and of twenty large packages, and takes it
+out again.
 
-A part of `make torture`; `python torture_codemod.py [NAMES]` runs it alone. For each module: what was written is taken
-out, byte for byte; and written again on top of itself it changes nothing.
+A part of `make torture`; `python torture_codemod.py [NAMES]` runs it alone, on the packages named; `stdlib` is the
+standard library. For each module: what was written is taken out, byte for byte; and written again on top of itself it
+changes nothing.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from lens_auto.codemod.style import STYLES  # noqa: E402
 from lens_auto.codemod.undo import undo  # noqa: E402
 from lens_auto.codemod.wish import Refused  # noqa: E402
 from lens_auto.codemod.writing import Written, write  # noqa: E402
-from tests.fidelity.torture import Looked, packages, table  # noqa: E402
+from tests.fidelity.torture import Looked, libraries, packages, table  # noqa: E402
 from tests.unit.codemod.everything import wishes  # noqa: E402
+
+STANDARD = 'stdlib'
 
 
 def applied(source: Source) -> tuple[Source, Written]:
@@ -72,7 +76,9 @@ def look(path: Path) -> Looked:
 def main(*names: str) -> int:
     """See the module."""
     title = 'codemod, on {}.{}.{}'.format(*sys.version_info)
-    return bool(table(title, packages(names), look))
+    modules = {'standard library': libraries()} if STANDARD in names or not names else {}
+    named = [name for name in names if name != STANDARD]
+    return bool(table(title, {**modules, **(packages(named) if named or not names else {})}, look))
 
 
 if __name__ == '__main__':
