@@ -42,4 +42,27 @@ def test_a_suite_of_cpython_comes_out_the_same_rewritten(suite: str) -> None:
         [sys.executable, str(Path(torture.__file__)), 'suites', suite], capture_output=True, text=True, timeout=170
     )
     assert done.returncode == 0, done.stdout
-    assert done.stdout.endswith('tests, as plain\n')
+    assert done.stdout.endswith(' spans, as plain\n')
+
+
+@pytest.mark.slow
+def test_a_suite_that_tells_nothing_has_not_passed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not (STANDARD / 'test' / 'test_bisect.py').exists():
+        pytest.skip('this Python has no test_bisect')
+    assert not torture.suites(['test_of_this_name_there_is_none'])
+    assert 'not loaded: unittest.loader._FailedTest' in capsys.readouterr().out
+
+    monkeypatch.setattr(torture, 'STATEMENTS', ())
+    assert not torture.suites(['test_bisect'])
+    assert 'no span was recorded: nothing was rewritten' in capsys.readouterr().out
+    monkeypatch.undo()
+
+    assert torture.suites(['test_bisect'])
+    planted = torture._RUN.replace(
+        'recording = Recording()', "recording = Recording(); recording.faults.append('planted')"
+    )
+    monkeypatch.setattr(torture, '_RUN', planted)
+    assert not torture.suites(['test_bisect'])
+    assert "['a fault of ours: planted']" in capsys.readouterr().out

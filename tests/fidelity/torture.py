@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import json
 import marshal
 import os
 import subprocess
@@ -125,19 +126,38 @@ def packages(names: Sequence[str] = ()) -> dict[str, list[Path]]:
     return {f'{name} {PINNED[name]}': modules_in(place / name) for name in names or PINNED}
 
 
+class Ran(NamedTuple):
+    """A suite that has run.
+
+    Attributes:
+        outcomes: Each test, with how it went.
+        spans: How many spans were recorded meanwhile.
+        wrong: What was not as it should be, whatever the tests say; a line each.
+    """
+
+    outcomes: set[str]
+    spans: int
+    wrong: list[str]
+
+
 def suites(names: Sequence[str] = SUITES) -> bool:
-    """Run CPython's own tests plain and rewritten; True when both come out alike."""
+    """Run CPython's own tests plain and rewritten; True when both come out alike, with spans and without a fault."""
     alike = True
     for name in names:
-        plain, rewritten = ({*_outcomes(name, how)} for how in ('', 'rewritten'))
-        differs = sorted(line for line in plain ^ rewritten if not line.rpartition(' ')[0].endswith(KNOWN))
-        alike &= not differs
-        print(f'{name}: {len(plain)} tests, {differs[:6] if differs else "as plain"}', flush=True)
+        plain, rewritten = (_run(name, how) for how in ('', 'rewritten'))
+        changed = plain.outcomes ^ rewritten.outcomes
+        differs = sorted(line for line in changed if not line.rpartition(' ')[0].endswith(KNOWN))
+        wrong = [*plain.wrong, *rewritten.wrong, *differs[:6]]
+        if not rewritten.spans:
+            wrong.append('no span was recorded: nothing was rewritten')
+        alike &= not wrong
+        told = f'{len(plain.outcomes):,} tests, {rewritten.spans:,} spans'
+        print(f'{name}: {told}, {wrong if wrong else "as plain"}', flush=True)
     return alike
 
 
-def _outcomes(name: str, how: str) -> list[str]:
-    """Each test of a suite with how it went."""
+def _run(name: str, how: str) -> Ran:
+    """Run a suite, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         if how:
             for module in (*MODULES, *_modules_of(name)):
@@ -145,8 +165,13 @@ def _outcomes(name: str, how: str) -> list[str]:
         program = [sys.executable, '-W', 'ignore', '-c', _RUN, name, folder, str(ROOT)]
         done = subprocess.run(program, capture_output=True, text=True, timeout=3600)
     if done.returncode:
-        return [f'{how} {name} ended with {done.returncode}: {done.stderr[-300:]}']
-    return done.stdout.splitlines()
+        return Ran(set(), 0, [f'{how} {name} ended with {done.returncode}: {done.stderr[-300:]}'])
+    ran = json.loads(done.stdout)
+    # What a loader makes of a module that it cannot import is a test, and fails in the same way plain and rewritten.
+    wrong = [f'not loaded: {test}' for test, _ in ran['told'] if test.startswith('unittest.loader._FailedTest')]
+    wrong += [f'a fault of ours: {fault}' for fault in ran['faults'][:SHOWN]]
+    wrong += [] if ran['told'] else [f'{name} has no tests']
+    return Ran({f'{test} {outcome}' for test, outcome in ran['told']}, ran['spans'], wrong)
 
 
 def _modules_of(name: str) -> list[str]:
@@ -202,10 +227,9 @@ told = []
 out, sys.stdout = sys.stdout, io.StringIO()
 suite.run(Result())
 sys.stdout = out
-for test, outcome in sorted(told):
-    print(test, outcome)
-if rewritten:
-    sys.stderr.write(f'{recording.figures.spans} spans, {len(recording.faults)} faults {recording.faults[:3]}\\n')
+import json
+spans, faults = (recording.figures.spans, recording.faults) if rewritten else (0, [])
+print(json.dumps({'told': sorted(told), 'spans': spans, 'faults': faults}))
 """
 
 
