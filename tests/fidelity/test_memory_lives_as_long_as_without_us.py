@@ -170,6 +170,30 @@ def test_an_argument_the_function_deletes_dies_there(tmp_path: Path, version: st
     assert found['after the call'] == [True] * 6
 
 
+REWRITTEN = [name for name in NAMES if name not in ('generator', 'async_generator', 'yields', 'async_yields')]
+
+
+@every_python
+def test_with_the_span_in_the_functions_own_body_every_argument_dies_there(tmp_path: Path, version: str) -> None:
+    rules = [
+        function(f'{i:02}', f'm:{name}', attributes={'one': const(1)}, apply='rewrite')
+        for i, name in enumerate(REWRITTEN)
+    ]
+    # One that is read for an attribute, and is not held for it.
+    rules.append(function('ar', 'm:argument_and_result_attribute', attributes={'x': ('arg', 'x')}, apply='rewrite'))
+    program = Program(tmp_path, {'m.py': MODULE, 'main.py': MAIN})
+    plain = program.plain(python=python(version))
+    traced = program.traced(rules, python=python(version))
+    assert traced.visible() == plain.visible()
+    assert traced.journal.reports('missing') == []
+    found = json.loads(traced.stdout)
+    kept = {name for name, died in found.items() if died is False}
+    assert kept == {name for name, died in json.loads(plain.stdout).items() if died is False}
+    assert {rule['name'][1] for rule in rules} == {span.name for span in traced.journal.spans}
+    if version != '3.10':  # whose calls hold their arguments, whoever is called
+        assert not kept & UNTIL_THE_END
+
+
 CYCLES = """
     import asyncio, gc, m
     gc.disable()

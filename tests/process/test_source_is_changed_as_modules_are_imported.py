@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.program import Outcome, Program, every_python, function, place, python
+from lens_auto.hook import bytecode
+from tests.helpers.program import SUPPORTED, Outcome, Program, every_python, function, interpreter, place, python
 
 TRAINER = '''
 """A trainer."""
@@ -102,6 +104,34 @@ def test_each_state_of_source_rules_and_interpreter_has_its_own_entry(program: P
     assert run() == 4
     assert {stat.S_IMODE(path.stat().st_mode) for path in entries(program)} == {0o600}
     assert stat.S_IMODE((program.folder / 'cache' / 'rewritten').stat().st_mode) == 0o700
+
+
+def test_each_interpreter_has_its_own_entry(program: Program) -> None:
+    pythons = [found for version in SUPPORTED if (found := interpreter(version)) is not None]
+    for count, found in enumerate(pythons, 1):
+        for _ in ('changed', 'cached'):
+            traced = program.traced([FIT, FAIL], python=found)
+            assert traced.journal.tree('i') == TREE and missing(traced) == []
+            assert len(entries(program)) == count
+
+
+def test_each_version_of_the_agent_and_kind_of_interpreter_has_its_own_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    def name() -> str:
+        return bytecode.entry(b'source', bytecode.variant('m.py', ('edits',)))
+
+    names = [name()]
+    assert name() == names[0]
+    for where, what, other in (
+        (bytecode, '__version__', 'other'),
+        (bytecode, 'MAGIC_NUMBER', b'other'),
+        (sys.implementation, 'cache_tag', 'other-311'),
+        (bytecode, '_known', [('edit.py', 1, 1)]),  # a checkout whose rewriter was edited
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(where, what, other)
+            names.append(name())
+    assert len({*names}) == 5
+    assert name() == names[0]
 
 
 READING = """
@@ -199,6 +229,24 @@ def test_a_cache_that_cannot_be_used_costs_time_alone(program: Program, spoil: A
         assert traced.journal.tree('i') == TREE and missing(traced) == []
     if folder.is_dir():
         folder.chmod(0o700)
+
+
+@pytest.mark.parametrize('where', ['in the place of a folder', 'where root cannot write'])
+def test_a_cache_where_nobody_can_write_costs_time_alone(program: Program, where: str) -> None:
+    """Whoever runs this may be root, whom permissions do not stop."""
+    plain = program.plain()
+    if where == 'in the place of a folder':
+        folder = program.folder / 'cache'
+        folder.write_text('a file')
+    else:
+        folder = Path('/proc/sys/kernel/lens')
+        with pytest.raises(OSError):
+            folder.mkdir()
+    for _ in range(2):
+        traced = program.traced([FIT, FAIL], LENS_CACHE=str(folder))
+        assert traced.visible() == plain.visible()
+        assert traced.journal.tree('i') == TREE and missing(traced) == []
+    assert not folder.is_dir()
 
 
 def test_a_full_disk_costs_time_alone(program: Program) -> None:
