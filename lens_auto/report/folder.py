@@ -8,6 +8,8 @@ import glob
 import os
 import time
 from dataclasses import dataclass, field
+from errno import EINVAL
+from stat import S_ISREG
 
 from lens_auto.collect import closing, runfile
 from lens_auto.collect import store as outbox
@@ -158,17 +160,28 @@ def _files(path: str, store: Store, spans_only: bool) -> bool:
     """Read the folder's files, and what waits in its outbox; False when there are none."""
     names = sorted(name for name in os.listdir(path) if name.endswith(_SUFFIXES) and name != runfile.NAME)
     ours = [name for name in names if name.startswith(_LINES)]
-    found = False
+    found, unreadable = False, None
     for name in ours or [name for name in names if not name.startswith(('logs', 'sent'))]:
         if spans_only and name.startswith('metrics'):
             continue
-        otlp.read(os.path.join(path, name), store)
-        found = True
+        file = os.path.join(path, name)
+        try:
+            if not S_ISREG(os.stat(file).st_mode):  # a pipe of that name would hold us
+                raise OSError(EINVAL, 'not a file', file)
+            otlp.read(file, store)
+            found = True
+        except OSError as error:
+            store.skip('files that cannot be read')
+            unreadable = error
+    if unreadable is not None and not found:
+        raise unreadable
     for chunk in outbox.chunks(path):
         try:
             otlp.read(chunk, store)
         except FileNotFoundError:
             continue  # it was sent meanwhile
+        except OSError:
+            store.skip('files that cannot be read')
     return found
 
 

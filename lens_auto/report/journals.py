@@ -60,17 +60,17 @@ class _Member:
         kind = record[0]
         if kind == OPENED:
             _, span, _, parent, start, name, _, items, _ = record
-            self.opened[span] = (name, parent, start, items)
             self.last = max(self.last, start)
+            self.opened[span] = (name, parent, start, items)
         elif kind == ENDED:
             _, span, _, parent, start, duration, name, _, status, items, _, _ = record
+            self.last = max(self.last, start + duration)
             before = self.opened.pop(span, None)
             if before is not None and before[3]:
                 told: dict[str, Any] = items or {}
                 items = {**before[3], **told}
             flags = ERROR if status == STATUS_ERROR else 0
             self.ended.append((span, (name, parent, start, items), start + duration, flags))
-            self.last = max(self.last, start + duration)
         elif kind == POINT:
             self.points.append(record)
         elif kind == HEADER:
@@ -118,15 +118,21 @@ class _Spool:
             for who, record in some:
                 self.members.setdefault(tuple(who), _Member(tuple(who))).take(record, self.tasks, self.calls)
 
-    def read(self, path: str, who: Identity, number: int) -> None:
-        """Take the records of a segment that the collector has not read."""
+    def read(self, path: str, who: Identity, number: int) -> int:
+        """Take the records of a segment that the collector has not read; how many of them could not be used."""
         first, offset = self.begin.get(who, (-1, 0))
         if number < first:
-            return
+            return 0
         member = self.members.setdefault(who, _Member(who))
+        wrong = 0
         for record, _ in read(path, offset if number == first else 0):
-            if len(record) == FIELDS.get(record[0]):
+            if len(record) != FIELDS.get(record[0]):
+                continue
+            try:
                 member.take(record, self.tasks, self.calls)
+            except _WRONG:
+                wrong += 1
+        return wrong
 
 
 def read_spool(path: str, run_key: str, store: Store, now: int) -> bool:
@@ -152,7 +158,9 @@ def read_spool(path: str, run_key: str, store: Store, now: int) -> bool:
         if known is None:
             continue
         try:
-            spool.read(segment, *known)
+            wrong = spool.read(segment, *known)
+            if wrong:
+                store.skip('records of wrong types in journals', wrong)
         except FileNotFoundError:
             continue  # the collector has read it and removed it meanwhile
         except (ForeignSegment, OSError):
@@ -204,14 +212,14 @@ def _span(
     tasks: dict[bytes, bytes],
     calls: dict[bytes, bytes],
 ) -> None:
-    name, parent, start, items = what
-    told: dict[str, Any] = items or {}
-    task = tasks.get(span)
-    if not parent and task is not None and task in calls:
-        parent = calls[task]
-    iteration = told.get('rl.iteration', told.get('rl.step', -1))
     row = len(store)
     try:
+        name, parent, start, items = what
+        told: dict[str, Any] = items or {}
+        task = tasks.get(span)
+        if not parent and task is not None and task in calls:
+            parent = calls[task]
+        iteration, version = told.get('rl.iteration', told.get('rl.step', -1)), told.get('rl.weight_version')
         taken = store.add(
             int.from_bytes(span, 'big'),
             int.from_bytes(parent, 'big'),
@@ -225,10 +233,9 @@ def _span(
             iteration if iteration.__class__ is int and 0 <= iteration < 1 << 31 else -1,
         )
     except _WRONG:
-        taken = False
+        taken, version = False, None
     if not taken:
         store.skip('spans of wrong types')
         return
-    version = told.get('rl.weight_version')
     if isinstance(version, int):
         store.versions[row] = version

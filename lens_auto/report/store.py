@@ -202,7 +202,8 @@ class Store:
             self.extend(theirs[new])
         for (name, process, part), series in other.series.items():
             mine = self.series.setdefault(
-                (name, processes[process], part), Series(name, processes[process], series.unit, series.kind, part)
+                (name, processes[process], part),
+                Series(series.name, processes[process], series.unit, series.kind, series.part),
             )
             last = mine.times[-1] if mine.times else -1
             for at, value in zip(series.times, series.values, strict=True):

@@ -173,12 +173,23 @@ def _within(series: Series, covered: _Covered, lately: int = 0) -> tuple[Ints, F
     begin, end = times[:-1], times[1:]
     if lately:
         begin = np.maximum(begin, end - lately)
-    chosen = covered.mostly(begin, end) & np.isfinite(values[1:])
+    chosen = covered.mostly(begin, end)
     return end[chosen], values[1:][chosen]
 
 
 def _columns(series: Series) -> tuple[Ints, Floats]:
-    return np.frombuffer(series.times, dtype=np.int64), np.frombuffer(series.values, dtype=np.float64)
+    """Times and values of the points that are numbers, by time."""
+    times, values = np.frombuffer(series.times, dtype=np.int64), np.frombuffer(series.values, dtype=np.float64)
+    finite = np.isfinite(values)
+    times, values = times[finite], values[finite]
+    order = np.argsort(times, kind='stable')
+    return times[order], values[order]
+
+
+def _values(listed: list[Series]) -> dict[tuple[int, str], Floats]:
+    """The values of each series that has any, by process and part."""
+    columns = {(one.process, one.part): _columns(one)[1] for one in listed}
+    return {key: values for key, values in columns.items() if len(values)}
 
 
 def _mean(listed: list[Series], covered: _Covered, lately: int = 0) -> tuple[float | None, int]:
@@ -206,9 +217,10 @@ def _together(listed: list[Series], covered: _Covered) -> Floats:
 
 
 def _processes(by_name: dict[str, list[Series]]) -> list[ProcessUse]:
-    memory = {one.process: _columns(one)[1] for one in by_name.get('process.memory.usage', [])}
-    threads = {one.process: _columns(one)[1] for one in by_name.get('process.thread.count', [])}
-    cpu = {one.process: _columns(one)[1] for one in by_name.get(_CPU, [])}
+    def figures(name: str) -> dict[int, Floats]:
+        return {process: values for (process, _), values in _values(by_name.get(name, [])).items()}
+
+    memory, threads, cpu = figures('process.memory.usage'), figures('process.thread.count'), figures(_CPU)
     found = [
         ProcessUse(
             process,
@@ -219,14 +231,13 @@ def _processes(by_name: dict[str, list[Series]]) -> list[ProcessUse]:
             int(threads[process].max()) if process in threads else 0,
         )
         for process, values in memory.items()
-        if len(values)
     ]
     return sorted(found, key=lambda one: (-one.cpu, one.process))
 
 
 def _gpus(by_name: dict[str, list[Series]]) -> list[GpuUse]:
     def figures(name: str) -> dict[tuple[int, str], Floats]:
-        return {(one.process, one.part): _columns(one)[1] for one in by_name.get(name, []) if len(one.values)}
+        return _values(by_name.get(name, []))
 
     used, memory, limit, power = figures(_GPU), figures(_MEMORY), figures(_LIMIT), figures(_POWER)
     heat, energy = figures('hw.temperature'), figures('hw.energy')
