@@ -116,11 +116,11 @@ def _defined(
                 assert scope.node is not None
                 of = f'{module}:{qualname}'
                 yield Wish(rule['kind'], scope, scope.node, rule, rule, variables, part, target=of, method=name)
-            return
+            if not part:
+                return
         if not there:
-            reason = _absent(index, qualname)
-            if reason:
-                _note(found, rule, 0, reason)
+            if not owners:
+                _note(found, rule, 0, _absent(index, qualname))
             continue
         for scope in there:
             node = scope.node
@@ -128,7 +128,8 @@ def _defined(
             yield Wish(
                 rule['kind'], scope, node, rule, rule, variables, part, target=f'{module}:{qualname}', held=held(node)
             )
-        return  # the first alternative that is there counts
+        if not part:
+            return  # the first alternative that is there counts; of an interval, each is an end
 
 
 def _is_other_face(scope: Scope) -> bool:

@@ -113,6 +113,16 @@ def test_before_and_after(name: str, desk: Desk) -> None:
     assert desk.text('mod.py') == before
 
 
+def test_each_end_of_an_interval_is_written(desk: Desk) -> None:
+    rule = "- {kind: interval, start: 'mod:C.begin', stop: ['mod:f', 'mod:g', 'mod:h'], group: setup, name: rl.x}"
+    desk.put(rule, {'mod.py': 'class C(Base): pass\ndef f(): pass\ndef h(): pass\n'})
+    code, out, said = desk.run('apply', '--write', '.')
+    assert (code, out) == (0, 'mod.py: 3 places\n')
+    assert 'mod.py: not written: there is no g here' in said
+    stop = "@_lens_interval('stop', 'rl.x', group='setup')\n"
+    assert desk.body('mod.py').endswith(f'class C(Base): pass\n{stop}def f(): pass\n{stop}def h(): pass\n')
+
+
 def test_a_group_of_a_rule_file_takes_its_bucket_along(desk: Desk) -> None:
     desk.put("- {kind: function, target: 'mod:f', group: mine, name: x}", {'mod.py': 'def f(): pass\n'})
     rules = desk.text('lens.yaml').replace('rules:', 'groups: {mine: {bucket: wasted}}\nrules:')
