@@ -232,25 +232,22 @@
     }
     bound();
   }
+  const times = (n) => `${time(length[n])}  at +${time(start[n])}`;
+  const state = (n) => [[flags[n] & ERROR, 'failed'], [flags[n] & TRUNCATED, 'cut short by the end of its process'], [flags[n] & OPEN, 'still open'],
+    [flags[n] & WAIT, 'a wait'], [onPath[n], 'on the critical path']].filter((one) => one[0]).map((one) => one[1]).join(', ');
   function choose(n, follow) {
     chosen = n;
     if (n < 0) { $('selected').textContent = ''; ask(); return; }
     const chain = [];
     for (let up = n, i = 0; up >= 0 && i < 40; up = parent[up], i++) chain.unshift(run.names[name[up]]);
-    const words = [];
-    if (flags[n] & ERROR) words.push('failed');
-    if (flags[n] & TRUNCATED) words.push('cut short by the end of its process');
-    if (flags[n] & OPEN) words.push('still open');
-    if (flags[n] & WAIT) words.push('a wait');
-    if (onPath[n]) words.push('on the critical path');
-    $('selected').textContent = `${chain.join(' > ')}\n${run.processes[process[n]].label}  ${time(length[n])}  at +${time(start[n])}` +
-      (words.length ? '  ' + words.join(', ') : '');
+    $('selected').textContent = `${chain.join(' > ')}\n${run.processes[process[n]].label}  ${times(n)}  ${state(n)}`.trimEnd();
     if (follow) reveal(n);
     const link = '#span=' + ids[n].toString(16).padStart(16, '0');
     if (location.hash !== link) history.replaceState(null, '', link);
     ask();
   }
   function spanAt(x, y) {
+    if (x < LEFT || y < HEAD) return -1;
     const t = view.from + (x - LEFT) / (wide - LEFT) * (view.to - view.from), slack = 2 * (view.to - view.from) / wide;
     for (const track of ordered) {
       const top = HEAD + track.y - view.top;
@@ -260,8 +257,22 @@
     }
     return -1;
   }
+  const tip = $('tip');
+  function hover(event) {
+    const n = event ? spanAt(event.offsetX, event.offsetY) : -1;
+    tip.hidden = n < 0;
+    if (n < 0) return;
+    tip.replaceChildren(el('b', run.names[name[n]]), el('div', times(n)), el('div', run.processes[process[n]].label));
+    if (state(n)) tip.append(el('div', state(n)));
+    // Beside the pointer, and inside the window.
+    const box = tip.getBoundingClientRect(), below = event.clientY + 16;
+    tip.style.left = Math.max(0, Math.min(event.clientX + 12, window.innerWidth - box.width - 4)) + 'px';
+    tip.style.top = (below + box.height > window.innerHeight ? event.clientY - box.height - 8 : below) + 'px';
+  }
+  canvas.addEventListener('pointerleave', () => hover(null));
   canvas.addEventListener('wheel', (event) => {
     event.preventDefault();
+    hover(null);
     if (event.shiftKey) { view.top += event.deltaY; bound(); }
     else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan(event.deltaX / wide);
     else zoom(Math.exp(event.deltaY * 0.002), event.offsetX);
@@ -269,11 +280,8 @@
   let drag = null;
   canvas.addEventListener('pointerdown', (event) => { drag = { x: event.offsetX, y: event.offsetY, moved: 0 }; canvas.setPointerCapture(event.pointerId); });
   canvas.addEventListener('pointermove', (event) => {
-    if (!drag) {
-      const n = spanAt(event.offsetX, event.offsetY);
-      canvas.title = n < 0 ? '' : `${run.names[name[n]]}  ${time(length[n])}  ${run.processes[process[n]].label}`;
-      return;
-    }
+    hover(drag ? null : event);
+    if (!drag) return;
     const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
     drag.moved += Math.abs(dx) + Math.abs(dy);
     drag.x = event.offsetX; drag.y = event.offsetY;
@@ -311,7 +319,12 @@
     $('found').textContent = `${at + 1} of ${matches.length.toLocaleString('en')}`;
     choose(matches[at], true);
   }
-  function clear() { $('search').value = ''; pathOf = null; onPath.fill(0); search(); choose(-1); }
+  function clear() {
+    $('search').value = ''; pathOf = null; onPath.fill(0); $('path').replaceChildren();
+    bars.forEach((bar) => bar.classList.remove('chosen'));
+    search(); choose(-1);
+    if (/^#(step|span)=/.test(location.hash)) history.replaceState(null, '', location.href.split('#')[0]);
+  }
   $('search').addEventListener('input', search);
   $('search').addEventListener('keydown', (event) => { if (event.key === 'Enter') next(); if (event.key === 'Escape') clear(); });
   $('next').addEventListener('click', next);
@@ -438,8 +451,10 @@
     if (values.length > 1) {
       const low = Math.min(...values), top = Math.max(...values), first = one.t[0], last = one.t[one.t.length - 1];
       const chart = svg('svg', { viewBox: '0 0 260 90', width: '100%', role: 'img', 'aria-label': `course of ${one.name}` });
-      const points = one.v.map((x, i) => x === null ? null : [2 + 256 * (one.t[i] - first) / (last - first || 1), 84 - 78 * (top > low ? (x - low) / (top - low) : 0.5)]);
-      chart.append(svg('polyline', { points: points.filter(Boolean).map((p) => p.map((c) => c.toFixed(1)).join(',')).join(' '), fill: 'none', stroke: 'var(--accent)', 'stroke-width': 1.5 }),
+      const x = (i) => (2 + 256 * (one.t[i] - first) / (last - first || 1)).toFixed(1), y = (v) => (84 - 78 * (top > low ? (v - low) / (top - low) : 0.5)).toFixed(1);
+      // What is no number is a gap; `h0` makes a dot of a point between two gaps.
+      const course = one.v.map((v, i) => v === null ? '' : i && one.v[i - 1] !== null ? `L${x(i)},${y(v)}` : `M${x(i)},${y(v)}h0`).join('');
+      chart.append(svg('path', { d: course, fill: 'none', stroke: 'var(--accent)', 'stroke-width': 1.5, 'stroke-linecap': 'round' }),
         svg('text', { x: 2, y: 10 }, short(top)), svg('text', { x: 2, y: 88 }, short(low)));
       box.append(chart);
     }

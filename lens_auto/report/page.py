@@ -31,7 +31,7 @@ from lens_auto.report.warnings import warnings
 from lens_auto.report.workers import workers
 
 if TYPE_CHECKING:
-    from lens_auto.report.arrays import Ints
+    from lens_auto.report.arrays import Floats, Ints
     from lens_auto.report.folder import Run
     from lens_auto.report.steps import Step
 
@@ -235,12 +235,20 @@ def _heat(run: Run) -> dict[str, Any]:
 def _metrics(run: Run, zero: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for one in metrics(run.store)[:_MOST_METRICS]:
-        every = max(1, len(one.values) // _MOST_POINTS)
+        shown = _points(one.values)
         found.append(
             {
                 **{'name': one.name, 'unit': one.unit, 'first': one.first, 'last': one.last, 'best': one.best},
-                't': (one.times[::every] - zero) / 1e9,
-                'v': one.values[::every],
+                't': (one.times[shown] - zero) / 1e9,
+                'v': one.values[shown],
             }
         )
     return found
+
+
+def _points(values: Floats) -> Ints:
+    """Places of the points of a curve: evenly, with the last, the lowest and the highest."""
+    places = np.arange(0, len(values), max(1, len(values) // _MOST_POINTS))
+    finite = np.flatnonzero(np.isfinite(values))
+    ends = [finite[np.argmin(values[finite])], finite[np.argmax(values[finite])]] if len(finite) else []
+    return np.unique(np.concatenate([places, np.array([len(values) - 1, *ends], dtype=np.int64)]))

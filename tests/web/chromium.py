@@ -107,6 +107,15 @@ class Page:
         """mousePressed, mouseMoved or mouseReleased at a place of the window."""
         self._ask('Input.dispatchMouseEvent', {'type': kind, 'x': x, 'y': y, 'button': 'left', 'clickCount': 1})
 
+    def hover(self, x: float, y: float) -> None:
+        """Move the pointer to a place of the window, with no button down."""
+        self._ask('Input.dispatchMouseEvent', {'type': 'mouseMoved', 'x': x, 'y': y, 'button': 'none'})
+
+    def prefer(self, scheme: str) -> None:
+        """Have the system ask for `dark` or `light`."""
+        features = [{'name': 'prefers-color-scheme', 'value': scheme}]
+        self._ask('Emulation.setEmulatedMedia', {'features': features})
+
     def picture(self, path: Path) -> None:
         """What the page shows, as PNG."""
         import base64
