@@ -15,8 +15,8 @@ NAME = 'lens-report'
 _MISSING = """{name}: {what} is not installed here
     pip install 'lens-auto[report]'    (in any environment: a run folder can be read anywhere)"""
 _EPILOG = """\
-RUN is a run folder, the name of one under lens-runs/, or a file or folder of OTLP JSON lines (the OpenTelemetry
-Collector's file exporter writes them). Without it: the newest run under lens-runs/.
+RUN is a run folder, the name of one under lens-runs/, a file or folder of OTLP JSON lines (the OpenTelemetry
+Collector's file exporter writes them), or a folder of journals. Without it: the newest run under lens-runs/.
 
 exit code: 0, or 1 when there is nothing to show (no such step), or 2 when there is no such run or the command is
 wrong"""

@@ -15,6 +15,7 @@ from lens_auto.collect import closing, runfile
 from lens_auto.collect import store as outbox
 from lens_auto.collect.folder import RUNS, RunFolder, read_key
 from lens_auto.collect.totals import Totals
+from lens_auto.record.reader import segments
 from lens_auto.report import journals, otlp, told
 from lens_auto.report.store import Store, printable
 from lens_auto.report.tree import Tree, build
@@ -107,7 +108,7 @@ def load(path: str, spans_only: bool = False) -> Run:
     """Read a run.
 
     Args:
-        path: A run folder, a folder of OTLP JSON lines, or such a file.
+        path: A run folder, a folder of OTLP JSON lines or of journals, or a file of OTLP JSON lines.
         spans_only: Leave the metrics out.
 
     Raises:
@@ -131,10 +132,14 @@ def load(path: str, spans_only: bool = False) -> Run:
                 live, finished = _journals(path, key, parts, pending)
                 _files(path, store, spans_only)
                 store.adopt(pending)
+            elif segments(path):
+                # A spool by itself: of a run whose folder is elsewhere, or gone.
+                _ours_alone(path)
+                live = journals.read_spool(path, '', store, time.time_ns())
             elif not _files(path, store, spans_only):
                 raise NoRun(
                     f'{path} holds no run\n'
-                    '    expected traces*.jsonl as lens-instrument writes them, or OTLP JSON lines'
+                    '    expected traces*.jsonl as lens-instrument writes them, OTLP JSON lines, or journals'
                 )
         else:
             _file(path, store)
@@ -146,6 +151,16 @@ def load(path: str, spans_only: bool = False) -> Run:
     run = Run(path, store, build(store), totals, live, finished)
     run.took = time.perf_counter() - began
     return run
+
+
+def _ours_alone(path: str) -> None:
+    """Refuse journals that may be another's work: unlike OTLP lines they must be trusted (`record/format.py`)."""
+    status = os.stat(path)
+    if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        raise NoRun(
+            f'{path} holds journals, which are read only from a folder that is open to nobody but you\n'
+            '    if you know where they come from: chmod 700'
+        )
 
 
 def _file(path: str, store: Store) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -211,3 +212,22 @@ def test_tail_tells_each_step_once_as_it_ends_an_object_a_line(tmp_path: Path) -
             process.kill()
     assert [(one['number'], one['duration']) for one in told] == [(n, 10 * n * SECOND) for n in (1, 2, 3)]
     assert [one['kinds'] for one in told] == [dict.fromkeys(('training', 'other'), 5 * n * SECOND) for n in (1, 2, 3)]
+
+
+def test_journals_are_enough_where_the_run_folder_is_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lab = Lab(tmp_path)
+    sleepers = [Sleeper() for _ in range(4)]
+    try:
+        wedge(lab, [(one.pid, one.start) for one in sleepers])
+        shutil.rmtree(lab.folder.path)
+        first, *_ = _rows(capsys, 'top', lab.spool)
+        assert (first['process'], first['suspect'], first['alive']) == ('Gen/gen-1', True, True)
+        assert [one['number'] for one in _rows(capsys, 'steps', lab.spool)] == [1, 2, 3, 4, 5, 6]
+    finally:
+        for one in sleepers:
+            one.end()
+    first, *_ = _rows(capsys, 'why', lab.spool)
+    assert (first['process'], first['suspect'], first['alive']) == ('Gen/gen-1', True, False)
+    os.chmod(lab.spool, 0o755)  # somebody else may have put them there
+    assert main(['why', lab.spool]) == 2
+    assert 'open to nobody but you' in capsys.readouterr().err
