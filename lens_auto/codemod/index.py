@@ -85,6 +85,7 @@ class Index(cst.CSTVisitor):
         calls: Calls that are statements.
         every_call: All calls but those inside f-strings, by where they begin and end.
         names: All names that occur.
+        imports: The packages that are imported, wherever that is done.
         made: Of variables and attributes that are set to what a call gives, or annotated: the names of what makes them.
     """
 
@@ -103,6 +104,7 @@ class Index(cst.CSTVisitor):
         self.calls: list[Call] = []
         self.every_call: dict[tuple[int, int], Placed] = {}
         self.names: set[str] = set()
+        self.imports: set[str] = set()
         self.made: dict[str, set[str]] = {}
         self._compiled: set[str] = set()
         self._deleted: set[str] = set()
@@ -159,6 +161,15 @@ class Index(cst.CSTVisitor):
     def visit_Name(self, node: cst.Name) -> None:
         """See libcst."""
         self.names.add(node.value)
+
+    def visit_Import(self, node: cst.Import) -> None:
+        """See libcst."""
+        self.imports.update(dotted(each.name).partition('.')[0] for each in node.names)
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
+        """See libcst."""
+        if node.module is not None and not node.relative:
+            self.imports.add(dotted(node.module).partition('.')[0])
 
     def visit_Assign(self, node: cst.Assign) -> None:
         """See libcst."""

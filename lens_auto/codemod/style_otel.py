@@ -10,6 +10,8 @@ from lens_auto.codemod.plain import fixed_name, plain_function, said_elsewhere, 
 from lens_auto.codemod.wish import DECORATED, Refused, Wish
 
 SPAN = '_lens_tracer.start_as_current_span'
+# The same where code travels by value: neither a tracer of an SDK nor what it decorates with can be pickled.
+SENT, SENT_FUNCTION = '_lens_span', '_lens_spans'
 READ, SET, ROOT = '_lens_read', '_lens_set', '_lens_root'
 
 
@@ -43,13 +45,14 @@ def write(wish: Wish, note: Callable[[str], None]) -> list[Piece]:
     if wish.kind in DECORATED:
         entries += [f'{name!r}: {value.text}' for name, value in read.items() if _is_constant(value.text)]
         late = [f'{name!r}: {value.guarded}' for name, value in read.items() if not _is_constant(value.text)]
-        pieces = [Piece('decorator', Said(SPAN, (*arguments, *_attributes(entries))))]
+        name = SENT_FUNCTION if wish.travels else SPAN
+        pieces = [Piece('decorator', Said(name, (*arguments, *_attributes(entries))))]
         return [*pieces, *([Piece('first', Said(SET, (Listed('', tuple(late)),)))] if late else [])]
     guarded = any(not value.safe for value in read.values())
     entries += [f'{name!r}: {value.guarded}' for name, value in read.items()]
     how = {'block': 'item', 'loop': 'loop', 'call': 'call', 'begin': 'between'}[wish.kind]
     attributes = [Listed(f'attributes={READ}(', tuple(entries), ')')] if guarded else _attributes(entries)
-    return [Piece(how, Said(SPAN, (*arguments, *attributes)))]
+    return [Piece(how, Said(SENT if wish.travels else SPAN, (*arguments, *attributes)))]
 
 
 def _attributes(entries: list[str]) -> list[str | Listed]:
@@ -66,40 +69,84 @@ def imports(uses: set[str]) -> list[str]:
     Args:
         uses: The names.
     """
+    tracer = '_lens_tracer' in uses
     lines = ['try:']
+    if SENT_FUNCTION in uses:
+        lines += [
+            '    from functools import wraps as _lens_wraps',
+            '    from inspect import iscoroutinefunction as _lens_waits',
+            '',
+        ]
     if ROOT in uses:
         lines.append(f'    from opentelemetry.context import Context as {ROOT}')
-    lines += [
-        '    from opentelemetry.trace import get_current_span as _lens_current',
-        '    from opentelemetry.trace import get_tracer as _lens_get_tracer',
-        '',
-        '    _lens_tracer = _lens_get_tracer(__name__)',
-        'except ImportError:',
-        f'    {ROOT} = dict',
-        '',
-        '    def _lens_current():',
-        '        return None',
-        '',
-        '    class _lens_tracer:',
-        '        class start_as_current_span:',
-        '            def __init__(self, *_, **__):',
-        '                pass',
-        '',
-        '            def __call__(self, function):',
-        '                return function',
-        '',
-        '            def __enter__(self):',
-        '                pass',
-        '',
-        '            def __exit__(self, *_):',
-        '                pass',
-    ]
-    if not uses & {READ, SET}:
-        lines = [line for line in lines if '_lens_current' not in line and line != '        return None']
-    if ROOT not in uses:
-        lines = [line for line in lines if ROOT not in line]
-    lines = [line for number, line in enumerate(lines) if line or lines[number - 1] not in ('', 'except ImportError:')]
+    if uses & {READ, SET}:
+        lines.append('    from opentelemetry.trace import get_current_span as _lens_current')
+    lines.append('    from opentelemetry.trace import get_tracer as _lens_get_tracer')
+    if tracer:
+        lines += ['', '    _lens_tracer = _lens_get_tracer(__name__)']
+    if uses & {SENT, SENT_FUNCTION}:
+        lines += _SENT_HERE
+    if SENT_FUNCTION in uses:
+        lines += _SENT_FUNCTION_HERE
+    lines.append('except ImportError:')
+    absent: list[list[str]] = []
+    if ROOT in uses:
+        absent.append([f'    {ROOT} = dict'])
+    if uses & {READ, SET}:
+        absent.append(['    def _lens_current():', '        return None'])
+    if tracer:
+        absent.append(['    class _lens_tracer:', *_nothing('        class start_as_current_span:')])
+    if SENT in uses:
+        absent.append(_nothing(f'    class {SENT}:'))
+    if SENT_FUNCTION in uses:
+        absent.append([f'    def {SENT_FUNCTION}(*_, **__):', '        return lambda function: function'])
+    for number, part in enumerate(absent):
+        lines += ['', *part] if number else part
     return [*lines, *guarded(uses, '_lens_current()', '')]
+
+
+_SENT_HERE = [
+    '',
+    f'    def {SENT}(*given, **more):',
+    '        return _lens_get_tracer(__name__).start_as_current_span(*given, **more)',
+]
+_SENT_FUNCTION_HERE = [
+    '',
+    f'    def {SENT_FUNCTION}(*given, **more):',
+    '        def decorate(function):',
+    '            @_lens_wraps(function)',
+    '            def call(*args, **kwargs):',
+    f'                with {SENT}(*given, **more):',
+    '                    return function(*args, **kwargs)',
+    '',
+    '            @_lens_wraps(function)',
+    '            async def wait(*args, **kwargs):',
+    f'                with {SENT}(*given, **more):',
+    '                    return await function(*args, **kwargs)',
+    '',
+    '            return wait if _lens_waits(function) else call',
+    '',
+    '        return decorate',
+]
+
+
+def _nothing(head: str) -> list[str]:
+    """A class that is a decorator and a context manager, and does nothing."""
+    inner = ' ' * (len(head) - len(head.lstrip()) + 4)
+    return [
+        head,
+        f'{inner}def __init__(self, *_, **__):',
+        f'{inner}    pass',
+        '',
+        f'{inner}def __call__(self, function):',
+        f'{inner}    return function',
+        '',
+        f'{inner}def __enter__(self):',
+        f'{inner}    pass',
+        '',
+        f'{inner}def __exit__(self, *_):',
+        f'{inner}    pass',
+    ]
 
 
 def guarded(uses: set[str], current: str, given: str) -> list[str]:

@@ -38,6 +38,7 @@ class Wish(NamedTuple):
         method: For a class that has the function from somewhere else (a base, `@dataclass`): its name.
         bound: Names that are bound at the place for sure.
         framework: That of the rule file.
+        travels: The code may be sent to another process by value.
         until: For a timer's start, the statement in the same block that stops it.
     """
 
@@ -56,6 +57,7 @@ class Wish(NamedTuple):
     method: str = ''
     bound: frozenset[str] = frozenset()
     framework: str = ''
+    travels: bool = False
     until: cst.SimpleStatementLine | None = None
 
     @property

@@ -18,6 +18,7 @@ from lens_auto.rules.plan_build import Built
 from lens_auto.wrap.glob import matches
 
 _CALLED = '.__call__'
+_SENDS = 'ray'  # what it decorates goes to its workers by value
 _PATTERNED = ('loop', 'block', 'call')
 
 
@@ -66,7 +67,8 @@ def wishes(built: Built, source: Source, index: Index, among: Iterable[Mapping[s
         framework = built.plan['files'][rule['file']]['framework']
         try:
             for wish in _of(rule, variables, source, index, found):
-                found.found.append(wish._replace(bound=index.bound(wish.node, wish.scope), framework=framework))
+                bound, travels = index.bound(wish.node, wish.scope), _SENDS in index.imports
+                found.found.append(wish._replace(bound=bound, framework=framework, travels=travels))
                 found.met.add(rule['key'])
         except Refused as refused:
             found.met.add(rule['key'])

@@ -13,17 +13,19 @@ import pytest
 from lens_auto.codemod.cli import main
 from tests.frameworks.conftest import copied
 from tests.frameworks.test_vllm_requests_and_figures import GENERATE, LIKE
+from tests.helpers.ray_program import RayPlace
 from tests.helpers.run import LENS, REPOSITORY, SCRIPTS, Place, Run
 from tests.helpers.small_trainer import FILES
 from tests.process.codemod.test_the_source_gives_the_picture_of_the_rules import OWN
 
 HOME_MADE = REPOSITORY / 'tests' / 'process' / 'discover' / 'home_made'
 TRAINERS = 'grpo,grpo_sync,ppo,sft,dpo,rm,distillation'
-# `lens-instrument` without the rules that come with it: what is recorded then, the source has said.
+# `lens-instrument` without the rules that come with it, but for those on Ray's calls: the rest the source has said.
 BARE = """
 from lens_auto.launch.main import main
 from lens_auto.rules import finding
-finding.built_in = list
+kept = [path for path in finding.built_in() if path.endswith('ray.yaml')]
+finding.built_in = lambda: kept
 main()
 """
 
@@ -209,3 +211,68 @@ def test_said_in_the_words_of_opentelemetry_it_is_the_picture_as_far_as_these_go
 def missing(run: Run) -> list[Any]:
     """What each rule did not find; not what its place in the source says already."""
     return [[told for told in rule['missing'] if not told.endswith('says it already')] for rule in run.facts['rules']]
+
+
+ON_RAY = 'sft,dpo,rm,distillation,grpo_sync,sc,actors'
+
+
+POLLS = f'async_ppo,{ON_RAY}'
+
+
+@pytest.fixture(scope='module')
+def polled(nemo_rl_on_ray: RayPlace) -> list[Any]:
+    """What the rules make of all trainers on Ray, those that poll among them."""
+    return on_ray(nemo_rl_on_ray, 'ruled', POLLS)
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize('style', ['lens', 'otel'])
+def test_workers_of_ray_and_loops_that_poll_are_in_the_picture(
+    nemo_rl_on_ray: RayPlace, polled: list[Any], style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(nemo_rl_on_ray.cwd)
+    assert main(['apply', '--style', style, '--write', '.']) == 0
+    assert on_ray(nemo_rl_on_ray, f'both, {style}', POLLS) == polled
+    assert main(['revert', '.']) == 0
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_all_but_a_step_that_polls_needs_no_rule_on_ray(
+    nemo_rl_on_ray: RayPlace, polled: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that goes on in the next block (`continues_over`) does need it."""
+    place = nemo_rl_on_ray
+    ruled = on_ray(place, 'ruled, without polls', ON_RAY)
+    monkeypatch.chdir(place.cwd)
+    assert main(['apply', '--write', '.']) == 0
+    # A function of Ray's own has a rule: what it tells of the span around it is not in this source.
+    said = [tuple(part for part in span if part != 'rl.ray.cluster_source') for span in ruled]
+    assert on_ray(place, 'alone', ON_RAY, bare=True) == said
+    steps = [name for name, *_ in on_ray(place, 'alone, polls', 'async_ppo', bare=True) if name.endswith('.step')]
+    assert not steps and [name for name, *_ in polled if name == 'rl.ppo.step']
+    assert main(['revert', '.']) == 0
+
+
+def on_ray(place: RayPlace, name: str, algorithms: str, bare: bool = False) -> list[Any]:
+    """The spans, each with what it is below; in which order workers come to them differs from run to run."""
+    folder = place.folder / name
+    launcher = (place.python, '-c', BARE) if bare else (LENS,)
+    options = ('--no-summary', '--run-dir', str(folder), '--span-groups', 'all')
+    program = ('run_trainers.py', '--config', 'configs/all.yaml', '--algorithms', algorithms)
+    done = place.execute(*launcher, *options, place.python, *program)
+    assert done.code == 0, done.stderr[-3000:]
+    run = Run(folder)
+    assert not run.facts['faults']
+    above = {span.id: span.name for span in run.spans}
+    # How often a loop looks for a batch depends on the machine.
+    left_out = ('ray.', 'rl.idle.buffer_starvation')
+    found = [
+        (span.name, above.get(span.parent, ''), span.status, *sorted(name for name in span.attributes))
+        for span in run.spans
+        if not span.name.startswith(left_out)
+    ]
+    return sorted(found)

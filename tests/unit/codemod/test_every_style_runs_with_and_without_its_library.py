@@ -140,6 +140,74 @@ def test_spans_where_the_library_is(style: str, spans: str, desk: Desk) -> None:
     assert python(desk.folder, 'main.py') == spans
 
 
+SENT_RULES = """
+- {kind: function, target: "mod:Actor.work", group: job, name: rl.work, attributes: {n: arg.n, k: "'c'"}}
+- {kind: function, target: "mod:Actor.wait", group: wait, name: rl.wait}
+- {kind: loop, target: "mod:Actor.work", match: "for $i in range($$$):", group: step, root: true, name: rl.step}
+- {kind: call, target: "mod:Actor.work", match: "score($x)", group: reward, name: rl.score}
+"""
+SENT_SOURCE = """\
+import asyncio
+
+import ray
+
+
+def score(x):
+    return 2 * x
+
+
+@ray.remote
+class Actor:
+    def work(self, n):
+        total = 0
+        for step in range(n):
+            total += score(step)
+        return total
+
+    async def wait(self):
+        await asyncio.sleep(0)
+        return 3
+"""
+# Stands for Ray: what `ray.remote` decorates goes to a worker by value, with its own module's globals.
+RAY = """
+import cloudpickle, sys
+def remote(cls):
+    cloudpickle.register_pickle_by_value(sys.modules[cls.__module__])
+    return cls
+def sent(cls):
+    return cloudpickle.loads(cloudpickle.dumps(cls))
+"""
+SENT_MAIN = MAIN.replace('mod.train(2)', '(ray.sent(mod.Actor)().work(2), asyncio.run(ray.sent(mod.Actor)().wait()))')
+SENT_SPANS = """\
+(2, 3)
+rl.work < None {'lens.group': 'job', 'k': 'c', 'n': 2}
+rl.step < None {'lens.group': 'step'}
+rl.score < rl.step {'lens.group': 'reward', 'rl.bucket': 'productive'}
+rl.step < None {'lens.group': 'step'}
+rl.score < rl.step {'lens.group': 'reward', 'rl.bucket': 'productive'}
+rl.wait < None {'lens.group': 'wait'}
+"""
+
+
+def test_in_the_words_of_opentelemetry_code_still_travels_by_value(desk: Desk) -> None:
+    """A provider of an SDK is set by then: its tracers cannot be pickled, nor can what they decorate with."""
+    pytest.importorskip('cloudpickle')
+    desk.put(SENT_RULES, {'mod.py': SENT_SOURCE, 'ray.py': RAY, 'main.py': f'import asyncio, ray{SENT_MAIN}'})
+    assert desk.run('apply', '--style', 'otel', '--write', 'mod.py')[:2] == (0, 'mod.py: 4 places\n')
+    assert python(desk.folder, 'main.py') == SENT_SPANS
+    code = """if True:
+        import asyncio, sys
+        sys.path.insert(0, '')
+        import mod
+        print(mod.Actor().work(2), asyncio.run(mod.Actor().wait()))
+    """
+    (desk.folder / 'ray.py').write_text('def remote(cls): return cls')
+    assert python(desk.folder, '-S', '-c', code) == '2 3\n'
+    assert desk.run('check', 'mod.py')[0] == 0
+    assert desk.run('revert', 'mod.py')[0] == 0
+    assert desk.text('mod.py') == SENT_SOURCE
+
+
 @pytest.mark.parametrize('style', ['lens', 'otel', 'nemo-lens'])
 def test_the_same_program_where_it_is_not(style: str, desk: Desk) -> None:
     desk.put(RULES, {'mod.py': SOURCE})
