@@ -20,7 +20,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from types import ModuleType
@@ -57,8 +57,11 @@ def said(name: str, found: Sequence[float], plain: Sequence[float]) -> str:
     return f'{name:14} / without: {middle:.3f} of its tokens a second ({low:.3f} to {high:.3f}, {len(plain)} pairs)'
 
 
-def rotated(order: list[str]) -> list[str]:
-    return order[1:] + order[:1]  # none has always the same neighbours
+def orders(names: Sequence[str]) -> Iterator[list[str]]:
+    """Each time another order: what comes after another must not always be the same."""
+    stream = random.Random(7)
+    while True:
+        yield stream.sample(names, len(names))
 
 
 # ----------------------------------------------------------------------------------------------------------- one engine
@@ -108,14 +111,13 @@ async def in_one_engine(engine: Any, pairs: int) -> None:
     runtime: ModuleType = marshal.__dict__['_lens_rt']
     found: dict[str, list[float]] = {'without': [], 'with': [], 'without again': []}
     cost: dict[str, list[float]] = {name: [] for name in found}
-    order, pids = list(found), family(os.getpid())
-    for number in range(pairs):
-        order = rotated(order)
-        for name in order:
+    pids = family(os.getpid())
+    for number, order in zip(range(pairs), orders(list(found)), strict=False):
+        for place, name in enumerate(order):
             if name != 'with':
                 del marshal.__dict__['_lens_rt']
             before = seconds_of(pids)
-            found[name].append(await one_round(engine, number * 3 + order.index(name)))
+            found[name].append(await one_round(engine, number * 3 + place))
             cost[name].append(1 / (seconds_of(pids) - before))
             marshal.__dict__['_lens_rt'] = runtime
     for name in ('with', 'without again'):
@@ -165,9 +167,7 @@ def alone(model: str, *command: str) -> float:
 
 def separately(model: str, pairs: int, command: Sequence[str]) -> None:
     found: dict[str, list[float]] = {'without': [], 'with': [], 'without again': []}
-    order = list(found)
-    for _ in range(pairs):
-        order = rotated(order)
+    for _, order in zip(range(pairs), orders(list(found)), strict=False):
         for name in order:
             found[name].append(alone(model, *(command if name == 'with' else ())))
         print({name: round(rates[-1]) for name, rates in found.items()}, file=sys.stderr)
