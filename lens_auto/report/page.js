@@ -356,7 +356,7 @@
     const chart = svg('svg', { viewBox: `0 0 ${W} ${H + 20}`, width: '100%', role: 'img', 'aria-label': 'time of each step by what it was spent on' });
     for (const part of [0, 0.5, 1]) {
       chart.append(svg('line', { x1: 55, x2: W, y1: H - part * (H - 10), y2: H - part * (H - 10), stroke: 'var(--line)' }),
-        svg('text', { x: 0, y: H - part * (H - 10) + 4 }, time(part * most)));
+        svg('text', { x: 0, y: H - part * (H - 10) + 4 }, part ? time(part * most) : '0'));
     }
     run.steps.forEach((step, i) => {
       const bar = svg('g', { tabindex: 0, role: 'button', 'aria-label': `step ${step.number}, ${time(step.length)}` });
