@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import os
 import pty
@@ -304,13 +303,24 @@ def test_csv_has_a_row_a_span_and_no_formula(run: str, tmp_path: Path, capsys: p
     assert _inert('=cmd()') == "'=cmd()"
 
 
-def test_parquet_needs_pyarrow_and_says_so(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if importlib.util.find_spec('pyarrow') is None:
-        assert main(['export', '--parquet', str(tmp_path / 'p'), run]) == 2
-        assert 'pip install pyarrow' in capsys.readouterr().err
-    else:
-        assert main(['export', '--parquet', str(tmp_path / 'p'), run]) == 0
-        assert (tmp_path / 'p' / 'spans.parquet').stat().st_size > 0
+def test_parquet_needs_pyarrow_and_says_so(
+    run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, 'pyarrow', None)
+    assert main(['export', '--parquet', str(tmp_path / 'p'), run]) == 2
+    assert 'pip install pyarrow' in capsys.readouterr().err
+
+
+def test_parquet_has_the_rows_of_the_csv(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parquet: Any = pytest.importorskip('pyarrow.parquet')
+    assert main(['export', '--parquet', str(tmp_path / 'p'), '--csv', str(tmp_path / 'c'), run]) == 0
+    for name in ('spans', 'metrics', 'steps'):
+        columns: dict[str, list[Any]] = parquet.read_table(tmp_path / 'p' / f'{name}.parquet').to_pydict()
+        with open(tmp_path / 'c' / f'{name}.csv', newline='') as file:
+            wanted = list(csv.DictReader(file))
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        assert [{key: '' if item is None else str(item) for key, item in row.items()} for row in rows] == wanted
+        assert wanted
 
 
 def test_an_export_of_nothing_is_refused(run: str, capsys: pytest.CaptureFixture[str]) -> None:
