@@ -73,6 +73,7 @@ class Patches:
         self._in_source: InSource | None = None
         self._deferred: set[str] = set()
         self._by_module: dict[str, list[Wanted]] = {}
+        self._timers: list[str] = [rule['key'] for rule in plan['rules'] if rule['kind'] == 'timer']
         for rule in plan['rules']:
             for wanted in targets(rule):
                 self._by_module.setdefault(wanted.module, []).append(wanted)
@@ -233,9 +234,8 @@ class Patches:
         """
         return any(
             span.name == name and span.up is up
-            for rule in self._plan['rules']
-            if rule['kind'] == 'timer'
-            for spans in list(self._builder.opened(rule['key']).values())
+            for key in self._timers
+            for spans in list(self._builder.opened(key).values())
             for span in spans
         )
 

@@ -164,20 +164,7 @@ def test_said_in_the_source_it_is_the_picture_of_the_rules(
     place: Place, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     framework = FRAMEWORKS[name]
-    framework.put(place)
-    ruled = record(place, framework)
-    assert len(ruled.spans) >= framework.spans and len(series(ruled)) >= framework.series
-    monkeypatch.chdir(place.cwd)
-    assert main(['apply', '--write', '.']) == 0
-
-    both = record(place, framework)
-    assert picture(both) == picture(ruled)
-    assert resources(both) == resources(ruled)
-    assert series(both) == series(ruled)
-    assert missing(both) == missing(ruled)
-
-    (place.cwd / 'lens.yaml').unlink(missing_ok=True)
-    alone = record(place, framework, bare=True)
+    ruled, alone = compared(place, framework, 'lens', monkeypatch)
     assert picture(alone) == picture(ruled, framework.beyond)
     if not framework.beyond:
         assert resources(alone) == resources(ruled)
@@ -191,10 +178,18 @@ def test_said_in_the_words_of_opentelemetry_it_is_the_picture_as_far_as_these_go
 ) -> None:
     """Beyond them are metrics, attributes of the process, and the spans that are named above."""
     framework = FRAMEWORKS[name]
+    ruled, alone = compared(place, framework, 'otel', monkeypatch)
+    beyond = framework.beyond | framework.beyond_otel
+    assert picture(alone, placed=framework.placed) == picture(ruled, beyond, framework.placed)
+
+
+def compared(place: Place, framework: Framework, style: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Run, Run]:
+    """The run by the rules, which is that by rules and source together; and that by the source alone."""
     framework.put(place)
     ruled = record(place, framework)
+    assert len(ruled.spans) >= framework.spans and len(series(ruled)) >= framework.series
     monkeypatch.chdir(place.cwd)
-    assert main(['apply', '--style', 'otel', '--write', '.']) == 0
+    assert main(['apply', '--style', style, '--write', '.']) == 0
 
     both = record(place, framework)
     assert picture(both) == picture(ruled)
@@ -203,9 +198,7 @@ def test_said_in_the_words_of_opentelemetry_it_is_the_picture_as_far_as_these_go
     assert missing(both) == missing(ruled)
 
     (place.cwd / 'lens.yaml').unlink(missing_ok=True)
-    alone = record(place, framework, bare=True)
-    beyond = framework.beyond | framework.beyond_otel
-    assert picture(alone, placed=framework.placed) == picture(ruled, beyond, framework.placed)
+    return ruled, record(place, framework, bare=True)
 
 
 def missing(run: Run) -> list[Any]:
@@ -214,8 +207,6 @@ def missing(run: Run) -> list[Any]:
 
 
 ON_RAY = 'sft,dpo,rm,distillation,grpo_sync,sc,actors'
-
-
 POLLS = f'async_ppo,{ON_RAY}'
 
 

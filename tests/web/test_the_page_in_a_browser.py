@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +35,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = folder / 'report.html'
     path.write_text(page_module.render(_plant().run(folder)), encoding='utf-8')
     return path.as_uri()
-
-
-@pytest.fixture(scope='module')
-def browser(url: str) -> Iterator[Page]:
-    page = Page(url)
-    yield page
-    page.close()
 
 
 @pytest.fixture

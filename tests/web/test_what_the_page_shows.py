@@ -62,13 +62,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-@pytest.fixture(scope='module')
-def browser(url: str) -> Iterator[Page]:
-    page = Page(url)
-    yield page
-    page.close()
-
-
 @pytest.fixture
 def page(browser: Page, url: str) -> Iterator[Page]:
     browser.complaints.clear()
