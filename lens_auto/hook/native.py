@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 from lens_auto.record.foreign import foreign
 from lens_auto.settings.fields import TRUE
 from lens_auto.wrap.expression import Scope, reader
@@ -55,6 +57,9 @@ class Native:
     def _enabled(self, tree: Any) -> bool:
         if tree is None:
             return True
+        if tree[0] == 'or':  # variables of which the first that is set counts, whatever it says
+            first: Any = tree[1]
+            return self._enabled(first if self._is_set(first) else tree[2])
         try:
             return str(reader(tree, (), {})(Scope(()))).strip().lower() in TRUE
         except KeyError as error:
@@ -65,6 +70,10 @@ class Native:
             if foreign(error):
                 raise
             return False
+
+    @staticmethod
+    def _is_set(tree: Any) -> bool:
+        return tree[0] != 'env' or tree[1] in os.environ
 
     def _finds(self, name: str) -> bool:
         try:

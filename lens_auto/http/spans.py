@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import sys
 from time import monotonic_ns
 
+from lens_auto.http.suppressed import suppressed
 from lens_auto.record.format import STATUS_ERROR, STATUS_UNSET
 from lens_auto.record.span import current
 from lens_auto.wrap.site import DEEPEST, Site
@@ -44,6 +46,9 @@ class HttpSite(Site):
         """
         figures = self.figures
         figures.calls += 1
+        if suppressed(sys.modules, self.key, self._faults):
+            figures.filtered += 1
+            return None
         up = current.get()
         if up is not None and up.nest >= DEEPEST:
             figures.over += 1

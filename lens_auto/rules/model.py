@@ -64,7 +64,11 @@ WHEN_KEYS: Keys = {
 NATIVE_KEYS: Keys = {
     'module': Key('module', "The framework's own telemetry module; it must be there.", required=True),
     'library': Key('texts', 'What that needs to record: a module or several, and all must be importable.'),
-    'enabled': Key('expression', 'What says that it is on: an environment variable.', default='on'),
+    'enabled': Key(
+        'expression',
+        'What says that it is on: an environment variable, or several with `or` of which the first that is set counts.',
+        default='on',
+    ),
 }
 
 GROUP_KEYS: Keys = {

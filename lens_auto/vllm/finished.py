@@ -21,7 +21,10 @@ OK = ('stop', 'length')
 ABORTED, DEAD = 'abort', 'engine_dead'
 _TOKENS, _GENERATIONS, _SECONDS, _REASON = '{token}', '{generation}', 's', 'rl.finish_reason'
 # NeMo-RL's own telemetry counts generations and tokens from the engine's registry, where it is on.
-_NATIVE, _NATIVE_ON = 'nemo_rl.telemetry', 'NEMO_RL_OTEL_ENABLED'
+_NATIVE, _NATIVE_ON = (
+    ('nemo_rl.telemetry', 'nemo.lens', 'opentelemetry.sdk'),
+    ('NEMO_RL_OTEL_ENABLED', 'NEMO_LENS_ENABLED'),
+)
 # Modules of NeMo-RL: with the first alone, its driver counts the tokens and the time of each batch, and its rules
 # record them; with the second, requests come one by one and nobody but the engine sees them.
 _COUNTED_BY, _UNLESS = 'nemo_rl.models.generation.vllm.vllm_worker', 'nemo_rl.models.generation.vllm.vllm_worker_async'
@@ -232,7 +235,10 @@ def operation(generates: bool) -> str:
 
 
 def _counts_itself() -> bool:
-    return _NATIVE in sys.modules and os.environ.get(_NATIVE_ON, '').strip().lower() in TRUE
+    if not all(name in sys.modules for name in _NATIVE):
+        return False
+    said = next((os.environ[name] for name in _NATIVE_ON if name in os.environ), '')
+    return said.strip().lower() in TRUE
 
 
 def counted_elsewhere() -> bool:

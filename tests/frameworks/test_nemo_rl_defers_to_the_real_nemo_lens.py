@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With nemo-lens itself, which needs Python 3.13: our rules stand down where it has an SDK to record with."""
+"""With nemo-lens itself, which needs Python 3.13: our rules stand down where it has what it needs to record."""
 
 from __future__ import annotations
 
@@ -35,8 +35,18 @@ def venv(*more: str) -> str:
     return str(folder / 'bin' / 'python')
 
 
-@pytest.mark.parametrize(('more', 'defers'), [((), False), (('opentelemetry-sdk',), True)], ids=['api', 'sdk'])
-def test_its_spans_are_ours_only_where_it_has_no_sdk(nemo_rl: Place, more: tuple[str, ...], defers: bool) -> None:
+@pytest.mark.parametrize(
+    ('more', 'defers'),
+    [
+        ((), False),
+        (('opentelemetry-sdk',), False),  # it would fail: no exporter over OTLP
+        (('opentelemetry-sdk', 'opentelemetry-exporter-otlp-proto-grpc'), True),
+    ],
+    ids=['api', 'sdk', 'exporter'],
+)
+def test_its_spans_are_ours_only_where_it_could_not_send_any(
+    nemo_rl: Place, more: tuple[str, ...], defers: bool
+) -> None:
     nemo_rl.write({'nemo_rl/telemetry/__init__.py': 'import nemo.lens\n'})
     interpreter = venv(*more)
     assert Path(interpreter).exists()

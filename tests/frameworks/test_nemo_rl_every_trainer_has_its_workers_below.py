@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.ray_program import RayPlace, Traced
 from tests.helpers.run import tree
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 PROGRAM = ('run_trainers.py', '--config', 'configs/all.yaml', '--algorithms')
 CONTROLLED = ('SingleControllerActor', 'NemoGym')

@@ -62,6 +62,12 @@ def test_where_its_variable_says_so(nemo_rl: Place) -> None:
     assert names(nemo_rl, NEMO_RL_OTEL_ENABLED='1') == OURS - {'rl.startup'}
 
 
+def test_where_the_variable_says_so_that_stands_in_for_its_own(nemo_rl: Place) -> None:
+    nemo_rl.write(TELEMETRY)
+    assert names(nemo_rl, NEMO_LENS_ENABLED='1') == OURS - {'rl.startup'}
+    assert names(nemo_rl, NEMO_LENS_ENABLED='1', NEMO_RL_OTEL_ENABLED='0', LENS_ENABLED='1') == OURS | THEIRS
+
+
 def test_its_metrics_are_its_own_too(nemo_rl: Place) -> None:
     nemo_rl.write(TELEMETRY)
     command = ('--span-groups', 'per_step,job', 'python', *PROGRAM)

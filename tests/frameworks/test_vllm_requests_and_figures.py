@@ -185,6 +185,12 @@ def test_under_nemo_rls_worker_its_driver_counts_the_tokens(place: Place) -> Non
     assert totals(sync)['rl.vllm.generations.ok length'] == 3
     of_the_driver = {'gen_ai.client.token.usage', 'rl.vllm.prompt_tokens', 'rl.vllm.generation_tokens'}
     assert not (of_the_driver | {'rl.vllm.batch.duration'}) & sync.metric_names()
+    place.write({'nemo_rl/telemetry.py': 'import nemo.lens\nimport opentelemetry.sdk\n', 'nemo/lens/__init__.py': ''})
+    native = 'import nemo_rl.telemetry\n' + GENERATE
+    assert 'rl.vllm.generations.ok' in ran(place, program=native).metric_names()
+    for variable in ('NEMO_RL_OTEL_ENABLED', 'NEMO_LENS_ENABLED'):
+        counted = ran(place, program=native, **{variable: '1'}).metric_names()
+        assert 'rl.vllm.prompt_length' in counted and not (of_the_driver | {'rl.vllm.generations.ok'}) & counted
     both = (
         'import nemo_rl.models.generation.vllm.vllm_worker\nimport nemo_rl.models.generation.vllm.vllm_worker_async\n'
     )

@@ -98,6 +98,10 @@ def _tree(rows: list[tuple[str, ...]]) -> str:
     return '\n'.join(lines('none', 0))
 
 
+def _warnings(said: str) -> list[str]:
+    return sorted(line for line in said.splitlines() if 'Warning' in line or 'Overriding' in line)
+
+
 @pytest.mark.parametrize('exporter', ['otlp', 'file'])
 def test_the_trees(new_place: Callable[..., RayPlace], tmp_path: Path, exporter: str) -> None:
     names = {'train': 'work:train', 'inner': 'work:inner'}
@@ -108,13 +112,17 @@ def test_the_trees(new_place: Callable[..., RayPlace], tmp_path: Path, exporter:
     environ |= {'LENS_EXPORTER': exporter}
     if exporter == 'otlp':  # nobody is there: what is not sent stays in the folder
         environ['OTEL_EXPORTER_OTLP_ENDPOINT'] = 'http://127.0.0.1:9'
+    plain = place.without('main.py', env=environ)
+    alone = _tree([tuple(line.split('|')) for line in exported.read_text().splitlines()])
+    exported.unlink()
     traced = place.traced('main.py', env=environ)
-    assert traced.done.code == 0, traced.done.stderr
+    assert (traced.done.code, traced.done.stdout) == (plain.code, plain.stdout) == (0, plain.stdout), traced.done.stderr
+    assert _warnings(traced.done.stderr) == _warnings(plain.stderr)
     theirs = [tuple(line.split('|')) for line in exported.read_text().splitlines()]
     ours = [(s.name, s.id, s.parent, s.trace, str(s.start)) for s in traced.spans if s.name in names]
     if exporter == 'otlp':
         assert _tree([*theirs, *ours]) == ONE.strip()
         assert len({row[3] for row in (*theirs, *ours)}) == 1
     else:
-        assert _tree(theirs) == THEIRS.strip()
+        assert _tree(theirs) == alone == THEIRS.strip()
         assert _tree(ours) == OURS.strip()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from nemo_rl.algorithms.async_utils.replay_buffer import ReplayBuffer
@@ -33,9 +34,11 @@ def setup(master_config: MasterConfig, workers: Any = None) -> tuple[Policy, Vll
     """The policy, the generation backend and the logger."""
     started = time.perf_counter()
     logger = Logger(master_config.logger)
-    generation = VllmGeneration(master_config.policy['generation'], workers=workers)
-    generation_time = time.perf_counter() - started
-    policy = Policy(master_config.policy, workers=workers)
+    # In threads, one after the other here, so that what is printed has an order.
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        generation = executor.submit(VllmGeneration, master_config.policy['generation'], workers=workers).result()
+        generation_time = time.perf_counter() - started
+        policy = executor.submit(Policy, master_config.policy, workers=workers).result()
     total = time.perf_counter() - started
     metrics = {
         'vllm_init_time_s': generation_time,
