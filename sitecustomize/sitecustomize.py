@@ -167,9 +167,12 @@ class _Script(object):
         self.finder, self.path = finder, path
 
     def __call__(self, path):
-        if os.path.abspath(path) != self.path:
+        if _absolute(path) != self.path:
             raise ImportError(path)
         try:
+            # The script's folder is not on the path yet: what lies there can be imported as soon as it is.
+            if not getattr(sys.flags, 'safe_path', False):
+                self.finder.beside = os.path.dirname(os.path.realpath(path))
             self.finder.wake()
             importer = self.finder.script(path)
         except Exception:
@@ -197,13 +200,18 @@ def _watch(finder, scripts):
         names = ('runpy',) if scripts and 'multiprocessing' in following else ()
         finder.names |= set(names)
     elif word and word != '-':
-        path = os.path.abspath(word)
+        path = _absolute(word)
         if _ends(path, scripts):
             sys.path_hooks.insert(0, _Script(finder, path))
         elif _ends(path + '/__main__.py', scripts):  # a folder or an archive
             names = ('__main__',)
             finder.names |= {'__main__'}
     finder.main = finder.names.intersection(names)
+
+
+def _absolute(path):
+    path = os.path.abspath(path)
+    return path[1:] if path[:2] == '//' else path  # as CPython has a relative path where the working directory is /
 
 
 def _ends(path, scripts):

@@ -10,6 +10,9 @@ import pytest
 hypothesis.settings.register_profile('untimed', deadline=None)
 hypothesis.settings.load_profile('untimed')
 
+# Backends of the tests are in this process, and gRPC writes on its terminal what it likes.
+os.environ.setdefault('GRPC_VERBOSITY', 'NONE')
+
 # A test run may itself be traced, scheduled by SLURM or exporting somewhere; none of that is the test's business.
 OURS = ('LENS_', 'NEMO_RL_OTEL_', 'NEMO_GYM_OTEL_', 'NEMO_LENS_', 'OTEL_', 'SLURM_', 'TORCHELASTIC_')
 RANKS = ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'MASTER_ADDR', 'MASTER_PORT', 'TRACEPARENT', 'TRACESTATE')

@@ -80,7 +80,10 @@ def _command(
     commands: Any, name: str, doc: str, run: Callable[[argparse.Namespace], int], with_rules: bool
 ) -> argparse.ArgumentParser:
     parser = commands.add_parser(
-        name, help=doc, description=f'{doc[0].upper()}{doc[1:]}.', epilog=_RULES if with_rules else None
+        name,
+        help=doc,
+        description=f'{doc[0].upper()}{doc[1:]}' + ('' if doc.endswith('?') else '.'),
+        epilog=_RULES if with_rules else None,
     )
     if with_rules:
         parser.add_argument('--rules', metavar='FILE', action='append', default=[], help='a rule file; may be repeated')

@@ -207,6 +207,7 @@ class Activation:
             sys.modules['builtins'].__dict__[BOUND] = self._bound
             if not getattr(sys.flags, 'safe_path', False):
                 self._importable.beside = os.path.dirname(os.path.realpath(path))
+                self._patches.ask_again()
             return self._patches.sources.of_script(path, without_first_line)
         except OSError as error:
             if foreign(error):

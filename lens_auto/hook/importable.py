@@ -25,10 +25,10 @@ class Importable:
         """See the class.
 
         Args:
-            finder: Stage 1's.
+            finder: Stage 1's; its `beside`, if there is one, is that of the script which is about to run.
         """
         self._finder = finder
-        self.beside = ''
+        self.beside: str = getattr(finder, 'beside', '')
 
     def __call__(self, name: str) -> bool:
         """True when the module is there.

@@ -180,6 +180,13 @@ class Patches:
             if self._builder.on(wanted.rule):
                 self._put(module, wanted)
 
+    def ask_again(self) -> None:
+        """More can be found than before: look again at executed modules whose rules' file did not apply."""
+        for name, module in list(self._executed.items()):
+            for wanted in self._by_module[name]:
+                if self._applies.get(wanted.rule['file']) is False and self._builder.on(wanted.rule):
+                    self._put(module, wanted)
+
     def changes(self, name: str) -> bool:
         """Whether rules are on the source of a module.
 

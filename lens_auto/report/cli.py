@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     from lens_auto import __version__
 
     parser.add_argument('--version', action='version', version=f'{NAME} {__version__}')
-    commands = parser.add_subparsers(title='commands', metavar='COMMAND', dest='command', required=True)
+    commands = parser.add_subparsers(prog=NAME, title='commands', metavar='COMMAND', dest='command', required=True)
     for name, what in COMMANDS.items():
         command = commands.add_parser(name, help=what, description=what[0].upper() + what[1:] + '.')
         if name == 'step':

@@ -175,7 +175,8 @@ def step(options: Namespace) -> int:
     except ValueError:
         raise NoRun(f'`{options.number}` is no step number\n    as in: lens-report step 3 RUN') from None
     if not listed:
-        raise NoRun('no span of group `step` was recorded')
+        print('lens-report: there is no step: no span of group `step` was recorded', file=sys.stderr)
+        return 1
     # Of a step that was run twice (a restart from a checkpoint) the later one.
     chosen = listed[-1] if number == -1 else next((one for one in reversed(listed) if one.number == number), None)
     if chosen is None:

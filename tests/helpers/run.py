@@ -225,7 +225,7 @@ class Place:
         self.cwd = folder / name
         self.cwd.mkdir(parents=True)
         (folder / 'tmp').mkdir(exist_ok=True)
-        drop = ('LENS_', 'PYTHON', 'OTEL_', 'NEMO_', 'SLURM_', 'COV_')
+        drop = ('LENS_', 'PYTHON', 'OTEL_', 'NEMO_', 'SLURM_', 'COV_', 'GRPC_')
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(drop)}
         self.env |= {
             'PATH': f'{SCRIPTS}:{self.env["PATH"]}',

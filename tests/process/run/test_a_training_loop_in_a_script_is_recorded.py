@@ -108,6 +108,27 @@ def test_each_iteration_is_a_step_with_what_happens_in_it(place: Place) -> None:
     assert len(list((place.folder / 'cache' / 'lens-auto' / 'rewritten').iterdir())) == 2
 
 
+def test_so_it_is_for_rules_on_modules_that_python_has_imported_by_itself(place: Place) -> None:
+    rules = RULES.replace('rules:', 'when: rollout\nrules:')
+    rules += '- {kind: function, target: "os:get_exec_path", group: checkpoint, name: rl.folder}\n'
+    script = 'import os\nos.get_exec_path()\n' + TRAIN
+    (place.cwd / 'lens.yaml').unlink()
+    place.write({'rules.yaml': rules, 'train.py': script})
+    done = place.lens('--strict', '--rules', 'rules.yaml', '--run-dir', 'run', sys.executable, 'train.py')
+    assert done.code == 6, done.stderr
+    assert 'not installed' not in done.stderr
+    assert Run(place.cwd / 'run').only('rl.folder')
+
+
+def test_a_working_directory_that_is_the_root_of_all_is_one_as_any_other(place: Place) -> None:
+    script = str(place.cwd / 'train.py').lstrip('/')
+    rules, folder = str(place.cwd / 'lens.yaml'), place.cwd / 'run'
+    place.cwd = Path('/')
+    done = place.lens('--rules', rules, '--run-dir', str(folder), sys.executable, script)
+    assert done.code == 6, done.stderr
+    assert Run(folder).tree('rl.iteration', 'rl.end') == STEPS
+
+
 def test_a_rule_that_matches_nothing_is_told_in_the_summary(place: Place) -> None:
     rules = RULES.replace('range($start, $end)', 'range($end)').replace(', rl.end: match.end', '')
     done = place.write({'lens.yaml': rules}).lens('--run-dir', 'run', sys.executable, 'train.py')
