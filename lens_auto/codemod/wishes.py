@@ -179,7 +179,7 @@ def _timed(
         'end': {_last(stop) for _, _, stop in rule['pair']},
     }
     # Both ends or none: a span that only begins would last until its parent ends.
-    begun: set[str] = set()
+    both: dict[str, list[Wish]] = {'begin': [], 'end': []}
     for kind, names in ends.items():
         for call in index.calls:
             if (
@@ -190,11 +190,27 @@ def _timed(
                 for wish in _labelled(
                     kind, rule, call.node, call.line, call.scope, variables, source, module, found, index
                 ):
-                    if kind == 'begin':
-                        begun.add(wish.label)
-                        yield wish._replace(until=_until(call, wish, index, ends['end']))
-                    elif wish.label in begun:
-                        yield wish
+                    until = _until(call, wish, index, ends['end']) if kind == 'begin' else None
+                    both[kind].append(wish._replace(until=until))
+    unseen = _stopped_elsewhere(rule, index, ends['end'])
+    begun, ended = ({wish.label for wish in listed} - unseen for listed in both.values())
+    for wish in both['begin']:
+        if wish.label not in ended:
+            reason = f'`{wish.label}` is not stopped in this file by a statement on a line of its own'
+            _note(found, rule, source.line(source.span(wish.node)[0]), reason)
+    yield from (wish for listed in both.values() for wish in listed if wish.label in begun & ended)
+
+
+def _stopped_elsewhere(rule: Mapping[str, Any], index: Index, names: set[str]) -> set[str | None]:
+    """Labels that a call stops which is no statement by itself: nothing can be written behind it."""
+    statements = {id(call.node) for call in index.calls}
+    return {
+        _label(rule, placed.node)
+        for placed in index.every_call.values()
+        if isinstance(placed.node, cst.Call)
+        and id(placed.node) not in statements
+        and _last(dotted(placed.node.func)) in names
+    }
 
 
 def _until(begin: Call, wish: Wish, index: Index, names: set[str]) -> cst.SimpleStatementLine | None:

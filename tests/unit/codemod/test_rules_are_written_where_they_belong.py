@@ -69,11 +69,12 @@ CASES = {
     'a step that cannot go on in the next one ends with its block': (
         GOES_ON,
         "def f():\n    t = T()\n    with t.time('step'):\n        t.time\n        with t.time('wait'): pass\n"
-        "        with t.time('gen'): pass\n        t.start('gen')\n",
+        "        with t.time('gen'): pass\n        t.start('gen')\n        t.stop('gen')\n",
         "\ndef f():\n    t = T()\n    with t.time('step'), _lens_block('rl.step', group='step'):\n        t.time\n"
         "        with t.time('wait'): pass\n"
         "        with t.time('gen'), _lens_block('rl.gen', group='generation'): pass\n"
-        "        t.start('gen')\n        _lens_begin(t, 'gen', 'rl.gen', group='generation')\n",
+        "        t.start('gen')\n        _lens_begin(t, 'gen', 'rl.gen', group='generation')\n"
+        "        t.stop('gen')\n        _lens_end(t, 'gen')\n",
     ),
     'a start and a stop get a line each': (
         TIMER,
@@ -111,6 +112,23 @@ def test_before_and_after(name: str, desk: Desk) -> None:
     assert desk.run('apply', '--write', '.')[1] == 'nothing to change\n'
     assert desk.run('revert', 'mod.py')[0] == 0
     assert desk.text('mod.py') == before
+
+
+@pytest.mark.parametrize(
+    'body',
+    [
+        "    try: g()\n    finally: t.stop('fit')\n",
+        "    if t: t.stop('fit')\n",
+        "    return t.stop('fit')\n",
+        "    t.stop('fit')\n    return t.stop('fit')\n",
+        '    later(t)\n',
+    ],
+)
+def test_a_start_whose_stop_cannot_be_written_is_not_written_either(desk: Desk, body: str) -> None:
+    desk.put(TIMER, {'mod.py': f"def f(t):\n    t.start('fit')\n{body}"})
+    code, out, said = desk.run('apply', '--write', '.')
+    assert (code, out) == (0, 'nothing to change\n')
+    assert 'mod.py:2' in said and '`fit` is not stopped in this file by a statement on a line of its own' in said
 
 
 def test_each_end_of_an_interval_is_written(desk: Desk) -> None:
