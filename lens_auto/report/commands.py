@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
-from lens_auto.collect.figures import percent, time
+from lens_auto.collect.figures import percent, plural, time
 from lens_auto.report import show
 from lens_auto.report.critical import by_name, critical_path
 from lens_auto.report.differ import diff as compared
@@ -99,7 +99,9 @@ def overview(options: Namespace) -> int:
                 'mean_step': known.mean_step,
                 'phases': phase_rows,
                 'goodput': known.goodput.seconds if known.goodput else {},
-                'steps': [{'number': one.number, 'duration': one.duration} for one in known.listed],
+                'steps': [
+                    {'number': one.number, 'duration': one.duration, 'cut_short': one.cut_short} for one in known.listed
+                ],
                 'stragglers': _labelled(run, known.slow),
                 'requests': _labelled(run, asked),
                 'system': used.phases,
@@ -307,7 +309,10 @@ def why(options: Namespace) -> int:
     if not found:
         out.print('no span was open in a process that ended')
         return 0
-    out.print(section('open when their process ended', show.stack_table(found, out)))
+    if run.live:
+        out.print('the run goes on: what is open now need not be what it will end in')
+    said = 'open now' if run.live else 'open when their process ended'
+    out.print(section(said, show.stack_table(found, out)))
     out.print(_named(found))
     return 0
 
@@ -355,9 +360,9 @@ def _top(run: Run, out: Any) -> Group:
         last = ended[-1]
         now = int(run.tree.rows['end'].max())
         parts.append(
-            Text(f'{len(ended)} steps; the last one, {last.number}, took {time(last.duration)} and ended ').append(
-                f'{time(max(0, now - last.start - last.duration))} ago'
-            )
+            Text(
+                f'{plural(len(ended), "step")}; the last one, {last.number}, took {time(last.duration)} and ended '
+            ).append(f'{time(max(0, now - last.start - last.duration))} {"ago" if run.live else "before the run did"}')
         )
     if not run.live:
         parts.append(Text('no process of this run is alive: lens-report why says what they died in', style='yellow'))
