@@ -309,9 +309,10 @@ def why(options: Namespace) -> int:
     if not found:
         out.print('no span was open in a process that ended')
         return 0
-    if run.live:
+    alive = any(one.alive for one in found)
+    if alive:
         out.print('the run goes on: what is open now need not be what it will end in')
-    said = 'open now' if run.live else 'open when their process ended'
+    said = 'open now, or when their process ended' if alive else 'open when their process ended'
     out.print(section(said, show.stack_table(found, out)))
     out.print(_named(found))
     return 0

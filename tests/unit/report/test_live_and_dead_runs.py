@@ -80,7 +80,7 @@ def test_top_names_the_rollout_that_never_returns_while_the_run_hangs(
         assert 'SUSPECT' in shown and 'live' in shown
         assert main(['why', lab.folder.path]) == 0
         shown = capsys.readouterr().out
-        assert 'the run goes on' in shown and 'open now' in shown and 'process ended' not in shown
+        assert 'the run goes on' in shown and 'open now' in shown
         run = load(lab.folder.path)
         (told,) = verdicts(facts(run.store, run.tree))
         assert told.name == 'stuck' and 'Gen/gen-1 has been in rl.grpo.rollout' in told.why
@@ -109,8 +109,7 @@ def test_why_names_it_after_the_kill(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(['why', lab.folder.path]) == 0
     shown = capsys.readouterr().out
     assert 'Gen/gen-1 was in rl.grpo.rollout for up to 10 m' in shown and 'open when their process ended' in shown
-    assert main(['top', lab.folder.path]) == 0
-    assert ' ago' not in capsys.readouterr().out
+    assert 'goes on' not in shown
 
 
 def test_a_reader_changes_nothing(tmp_path: Path) -> None:
